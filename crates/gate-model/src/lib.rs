@@ -1,0 +1,49 @@
+//! The nouns and units of `gate`: what a spec asks, what a plan sends, what a run saw, what a verdict says.
+//!
+//! Every type here is plain, serialisable data; nothing in this crate reads a file, a clock, a socket, the
+//! environment or a source of randomness. Each file format carries a schema version: [`RUN_SCHEMA`],
+//! [`PLAN_SCHEMA`], [`VERDICT_SCHEMA`], and [`DEFINITIONS`] for the meaning of the metrics.
+//!
+//! Times are [`Nanos`]: durations, or points relative to the run's epoch, which is the instant the first
+//! measured request is due.
+
+mod check;
+mod diagnostic;
+mod engine;
+mod exit;
+mod float;
+mod histogram;
+mod metric;
+mod outcome;
+mod percentile;
+mod plan;
+mod quantity;
+mod referee;
+mod run;
+mod sample;
+mod secret;
+mod spec;
+mod verdict;
+
+pub use check::{Bound, Check, Importance, Op, Origin};
+pub use diagnostic::{Diagnostic, Place, Severity, Snippet};
+pub use engine::{EngineParams, Faults, Latency, Shape};
+pub use exit::ExitCode;
+pub use histogram::Histogram;
+pub use metric::{Aggregate, Direction, ErrorKind, Metric, MetricError, Scalar, Series};
+pub use outcome::Outcome;
+pub use percentile::{Percentile, PercentileError};
+pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
+pub use quantity::{Nanos, PerSecond, Quantity, QuantityError, Unit};
+pub use referee::{Decision, Message, Prompt, Prompts, Referee, Role};
+pub use run::{DEFINITIONS, EndReason, Health, Host, JournalError, JournalLine, RUN_SCHEMA, Run, RunEnd, RunHeader};
+pub use sample::{Sample, TokenSource, Usage};
+pub use secret::{REDACTED, Redactor, Secret};
+pub use spec::{
+    Api, Arrivals, Cache, Endpoint, GateSpec, Header, Iterations, Length, Load, Outcomes, Override, Policy, PromptSpec,
+    Ready, ReadyPath, Slo, Target, Timeouts,
+};
+pub use verdict::{
+    Cause, CheckOutcome, CheckVerdict, Evidence, Figure, Finding, JournalRef, OutcomeCount, Power, Rule, RunFacts,
+    Side, Status, VERDICT_SCHEMA, Verdict,
+};

@@ -1,0 +1,57 @@
+//! The two questions a running load asks: go on or stop, and what to say in request i.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{PlannedRequest, Sample};
+
+/// What a referee says at a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Keep sending.
+    GoOn,
+    /// Send nothing more; open streams finish, unscored.
+    Stop,
+}
+
+/// Decides at each look whether the load goes on.
+pub trait Referee: Send {
+    /// Judges the first `samples.len()` planned requests, in send order, all of which have ended.
+    fn look(&mut self, samples: &[Sample]) -> Decision;
+}
+
+/// Who says a message of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The system prompt.
+    System,
+    /// The user.
+    User,
+    /// The model, in an earlier turn.
+    Assistant,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub text: String,
+}
+
+/// What one request asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+}
+
+/// Gives the text of a planned request when it is sent.
+pub trait Prompts: Send + Sync {
+    /// The prompt of a measured request.
+    fn measured(&self, request: &PlannedRequest) -> Prompt;
+    /// The prompt of a warm-up request, from a set that shares nothing with the measured ones.
+    fn warmup(&self, request: &PlannedRequest) -> Prompt;
+}

@@ -1,0 +1,217 @@
+//! A run: what the load saw, as data and as a journal.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Arm, GateSpec, Nanos, Sample};
+
+/// The version of the run journal's format.
+pub const RUN_SCHEMA: u32 = 1;
+
+/// The version of the metrics' definitions.
+pub const DEFINITIONS: u32 = 1;
+
+/// The machine that sent the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Operating system and architecture, such as `linux-x86_64`.
+    pub system: String,
+    /// Cores the process may use.
+    pub cores: u32,
+}
+
+/// The journal's first line: everything known before the first byte is sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// [`RUN_SCHEMA`].
+    pub schema: u32,
+    /// [`DEFINITIONS`].
+    pub definitions: u32,
+    /// The version of `gate`.
+    pub gate: String,
+    /// Identifies the run; part of every prompt's nonce.
+    pub run_id: String,
+    /// When it started, RFC 3339 in UTC.
+    pub started: String,
+    /// The resolved spec, secrets out.
+    pub spec: GateSpec,
+    /// The scenarios' names.
+    pub scenarios: Vec<String>,
+    /// The sizes at which the run is judged; the last is the number planned.
+    pub looks: Vec<u32>,
+    /// When each planned request is due, in send order.
+    pub schedule: Vec<Nanos>,
+    /// Whether the target is the simulated engine.
+    pub simulated: bool,
+    /// How percentiles are taken.
+    pub percentiles: String,
+    /// Which clock stamps reads: `user`, or `virtual` in a simulation.
+    pub clock: String,
+    /// The machine; absent in a simulation.
+    pub host: Option<Host>,
+    /// The other tool's format this run was imported from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported_from: Option<String>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// Every planned request ended.
+    Completed,
+    /// The referee stopped it at this many requests.
+    StoppedAtLook(u32),
+    /// SIGINT or SIGTERM.
+    Interrupted,
+    /// The run's own time limit.
+    RunTimeout,
+    /// The target never became ready: what was last seen, in words.
+    NotReady(String),
+    /// Every warm-up request was refused in a way no later one can change (no connection, 401, 403, 404,
+    /// 429): what was seen, in words.
+    Refused(String),
+}
+
+/// The client's own health over the measured phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// CPU time used ÷ (elapsed × cores the process may use), 0 to 1; absent where it cannot be measured.
+    pub cpu_share: Option<f64>,
+    /// The 95th percentile of how late the I/O thread woke for a timer of its own; absent where not measured.
+    pub loop_delay_p95: Option<Nanos>,
+}
+
+/// The journal's last line. A journal without it was cut.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Why it ended.
+    pub reason: EndReason,
+    /// How many measured requests were sent.
+    pub sent: u32,
+    /// When the last of them ended.
+    pub at: Nanos,
+    /// The client's health.
+    pub health: Health,
+}
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum JournalLine {
+    /// The first line.
+    Header(Box<RunHeader>),
+    /// A warm-up request that ended.
+    Warmup(Box<Sample>),
+    /// A measured request that ended.
+    Sample(Box<Sample>),
+    /// The last line.
+    End(RunEnd),
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What was known before it.
+    pub header: RunHeader,
+    /// Warm-up requests, in send order.
+    pub warmup: Vec<Sample>,
+    /// Measured requests, in send order. Those never sent are absent.
+    pub samples: Vec<Sample>,
+    /// How it ended; absent when the process was killed.
+    pub end: Option<RunEnd>,
+}
+
+/// Why a text is not a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// No line at all.
+    #[error("the journal is empty")]
+    Empty,
+    /// The first line is not a header.
+    #[error("line 1 is not a gate run journal's header: {0}")]
+    NoHeader(String),
+    /// A later schema.
+    #[error("the journal has schema {found}, and this gate reads up to {RUN_SCHEMA}")]
+    Schema {
+        /// The schema found.
+        found: u32,
+    },
+    /// A line in the middle that cannot be read.
+    #[error("line {line}: {message}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// The same request twice.
+    #[error("line {line}: request {index} stands in the journal twice")]
+    Twice {
+        /// The line, from 1.
+        line: usize,
+        /// The request.
+        index: u32,
+    },
+}
+
+impl Run {
+    /// Reads a journal. A last line that was cut in the middle of a write is dropped: the run was killed.
+    ///
+    /// # Errors
+    /// [`JournalError`], with the line.
+    pub fn from_journal(text: &str) -> Result<Self, JournalError> {
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
+        }
+        let whole_lines = text.ends_with('\n');
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+        let (_, first) = lines.next().ok_or(JournalError::Empty)?;
+        let version: Version =
+            serde_json::from_str(first).map_err(|error| JournalError::NoHeader(error.to_string()))?;
+        if version.schema > RUN_SCHEMA {
+            return Err(JournalError::Schema { found: version.schema });
+        }
+        let header = match serde_json::from_str(first) {
+            Ok(JournalLine::Header(header)) => *header,
+            Ok(_) => return Err(JournalError::NoHeader("it is another kind of line".to_owned())),
+            Err(error) => return Err(JournalError::NoHeader(error.to_string())),
+        };
+        let mut run = Self { header, warmup: Vec::new(), samples: Vec::new(), end: None };
+        let mut seen = std::collections::HashSet::new();
+        while let Some((number, line)) = lines.next() {
+            let line_number = number + 1;
+            let parsed: JournalLine = match serde_json::from_str(line) {
+                Ok(parsed) => parsed,
+                Err(_) if lines.peek().is_none() && !whole_lines => break,
+                Err(error) => return Err(JournalError::Line { line: line_number, message: error.to_string() }),
+            };
+            match parsed {
+                JournalLine::Header(_) => {
+                    return Err(JournalError::Line { line: line_number, message: "a second header".to_owned() });
+                }
+                JournalLine::Warmup(sample) => run.warmup.push(*sample),
+                JournalLine::Sample(sample) => {
+                    if !seen.insert(sample.index) {
+                        return Err(JournalError::Twice { line: line_number, index: sample.index });
+                    }
+                    run.samples.push(*sample);
+                }
+                JournalLine::End(end) => run.end = Some(end),
+            }
+        }
+        run.samples.sort_by_key(|sample| sample.index);
+        Ok(run)
+    }
+
+    /// The measured samples of one scenario and arm, in send order.
+    pub fn samples_of(&self, scenario: u16, arm: Arm) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.scenario == scenario && sample.arm == arm)
+    }
+
+    /// How many measured requests were planned.
+    #[must_use]
+    pub fn planned(&self) -> u32 {
+        self.header.looks.last().copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,182 @@
+//! A sample: what one request did.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Arm, Histogram, Nanos, Outcome, Series, Slo};
+
+/// Token counts as the server reported them, normalised: output includes reasoning, input includes cached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input tokens.
+    pub input: Option<u64>,
+    /// Output tokens.
+    pub output: Option<u64>,
+    /// Input tokens read from a cache.
+    pub cached: Option<u64>,
+    /// Output tokens spent on reasoning.
+    pub reasoning: Option<u64>,
+}
+
+/// Where a token count comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// The server's usage.
+    Usage,
+    /// The number of content events.
+    Estimated,
+}
+
+/// Everything measured of one request. Points in time are relative to the run's epoch; a point that was not
+/// reached is absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its place in the send order, from 0.
+    pub index: u32,
+    /// The scenario.
+    pub scenario: u16,
+    /// The arm.
+    pub arm: Arm,
+    /// The pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<u32>,
+    /// The turn.
+    pub turn: u16,
+    /// The input tokens the plan aimed at.
+    pub planned_input: u32,
+    /// The output tokens the plan asked for at most.
+    pub planned_output: u32,
+
+    /// When the plan said to send.
+    pub intended: Nanos,
+    /// When the schedule took it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Nanos>,
+    /// When a new connection stood; absent on a reused one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected: Option<Nanos>,
+    /// When the last byte of the request was handed to the socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Nanos>,
+    /// When status and headers were received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Nanos>,
+    /// The first event of any kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_event: Option<Nanos>,
+    /// The first event with generated content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_token: Option<Nanos>,
+    /// The first event with visible text, a refusal or a tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answer: Option<Nanos>,
+    /// The last event with generated content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_token: Option<Nanos>,
+    /// The terminal event, or the end of the body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Nanos>,
+
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The HTTP status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What went wrong, in words, secrets removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether an error inside the stream was the server's own (5xx, overloaded, server error).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub embedded_server_error: bool,
+    /// The finish reason as the server gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<String>,
+
+    /// Token counts by the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Events of any kind.
+    pub events: u32,
+    /// Events with generated content.
+    pub content_events: u32,
+    /// Bytes of the response body.
+    pub body_bytes: u64,
+    /// The longest gap between content events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap: Option<Nanos>,
+    /// All gaps between content events.
+    pub gaps: Histogram,
+    /// The content events' times, for the first requests of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_times: Vec<Nanos>,
+}
+
+impl Sample {
+    /// The output tokens and where the count comes from; `None` where there were none.
+    #[must_use]
+    pub fn output_tokens(&self) -> Option<(u64, TokenSource)> {
+        match self.usage.and_then(|usage| usage.output) {
+            Some(tokens) => Some((tokens, TokenSource::Usage)),
+            None if self.content_events > 0 => Some((u64::from(self.content_events), TokenSource::Estimated)),
+            None => None,
+        }
+    }
+
+    /// Where the token counts that a series needs come from; `None` where the series has no value here.
+    #[must_use]
+    pub fn token_source(&self, series: Series) -> Option<TokenSource> {
+        match series {
+            Series::InputTokens | Series::CachedTokens | Series::ReasoningTokens => {
+                self.value(series).map(|_| TokenSource::Usage)
+            }
+            _ => self.output_tokens().map(|(_, source)| source),
+        }
+    }
+
+    /// One series' measurement of this request, in the base unit of [`Series::unit`]; `None` where undefined.
+    /// Latencies start at the planned send time (an open loop), so a late client cannot hide queueing.
+    #[must_use]
+    pub fn value(&self, series: Series) -> Option<f64> {
+        let since_due = |point: Option<Nanos>| point.map(|point| (point - self.intended).0 as f64);
+        let count = |tokens: Option<u64>| tokens.map(|tokens| tokens as f64);
+        let output = self.output_tokens().map(|(tokens, _)| tokens as f64);
+        match series {
+            Series::Ttft => since_due(self.first_token),
+            Series::Ttfa => since_due(self.first_answer),
+            Series::Ttfe => since_due(self.first_event),
+            Series::E2e => since_due(self.last_token),
+            Series::Tpot => {
+                let (first, last, tokens) = (self.first_token?, self.last_token?, output?);
+                (tokens >= 2.0).then(|| (last - first).0 as f64 / (tokens - 1.0))
+            }
+            Series::TpotE2e => {
+                let tokens = output.filter(|tokens| *tokens >= 1.0)?;
+                since_due(self.last_token).map(|e2e| e2e / tokens)
+            }
+            Series::Stall => self.longest_gap.map(|gap| gap.0 as f64),
+            Series::OutputTokens => output,
+            Series::InputTokens => count(self.usage.and_then(|usage| usage.input)),
+            Series::CachedTokens => count(self.usage.and_then(|usage| usage.cached)),
+            Series::ReasoningTokens => count(self.usage.and_then(|usage| usage.reasoning)),
+            Series::SendLag => since_due(self.start),
+            Series::Connect => self.connected.zip(self.start).map(|(connected, start)| (connected - start).0 as f64),
+        }
+    }
+
+    /// Whether the request is `ok` and holds every bound of `slo` (`<=`); TPOT under two tokens holds.
+    #[must_use]
+    pub fn is_good(&self, slo: &Slo) -> bool {
+        let holds = |series: Series, bound: Option<Nanos>| {
+            bound.is_none_or(|bound| match self.value(series) {
+                Some(value) => value <= bound.0 as f64,
+                None => series == Series::Tpot,
+            })
+        };
+        self.outcome == Outcome::Ok
+            && holds(Series::Ttft, slo.ttft)
+            && holds(Series::Ttfa, slo.ttfa)
+            && holds(Series::Tpot, slo.tpot)
+            && holds(Series::E2e, slo.e2e)
+    }
+}

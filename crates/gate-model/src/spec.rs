@@ -1,0 +1,293 @@
+//! The resolved gate spec: every key with its value, defaults filled in, environment read, secrets in custody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Check, EngineParams, Nanos, PerSecond, Secret, Shape};
+
+/// The dialect an endpoint speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// OpenAI chat completions.
+    OpenaiChat,
+}
+
+impl Api {
+    /// The name as written in a spec.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+        }
+    }
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Endpoint {
+    /// A server, by its URL without userinfo (`http://host:8000/v1`).
+    Url(String),
+    /// The built-in simulated engine.
+    Sim(Box<EngineParams>),
+}
+
+/// A header of every request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The name.
+    pub name: String,
+    /// The value; never written anywhere, since headers carry credentials.
+    pub value: Secret,
+}
+
+/// Where the readiness of a target is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadyPath {
+    /// `/health`, then `/v1/models`, then one request that is not scored.
+    Auto,
+    /// This path on the target's host.
+    Path(String),
+}
+
+/// How long a target is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// At most this long.
+    pub within: Nanos,
+    /// Where to ask.
+    pub path: ReadyPath,
+}
+
+/// The endpoint under test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// The dialect.
+    pub api: Api,
+    /// The model's name in requests.
+    pub model: Option<String>,
+    /// The API key.
+    pub key: Option<Secret>,
+    /// Further headers.
+    pub headers: Vec<Header>,
+    /// Fields merged into every request's body. Values that came from the environment are in custody of
+    /// the redactor, and replaced in everything written.
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
+    /// Waiting for it.
+    pub ready: Ready,
+}
+
+/// The distribution of times between arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Exponential: independent users.
+    Poisson,
+    /// Always the same.
+    Constant,
+}
+
+/// How many requests are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Iterations {
+    /// Exactly this many, judged once.
+    Fixed(u32),
+    /// Judged at `first` and at `last`, and at `extend` where a required check is then seen over its limit
+    /// and not proven.
+    Range {
+        /// The first look.
+        first: u32,
+        /// The second look.
+        last: u32,
+        /// The third look.
+        extend: Option<u32>,
+    },
+}
+
+impl Iterations {
+    /// The sizes at which the run is judged, ascending and distinct.
+    #[must_use]
+    pub fn looks(self) -> Vec<u32> {
+        match self {
+            Self::Fixed(count) => vec![count],
+            Self::Range { first, last, extend } => {
+                let mut looks = vec![first, last];
+                looks.extend(extend);
+                looks.dedup();
+                looks
+            }
+        }
+    }
+
+    /// How many are measured before any extension.
+    #[must_use]
+    pub fn base(self) -> u32 {
+        match self {
+            Self::Fixed(count) => count,
+            Self::Range { last, .. } => last,
+        }
+    }
+}
+
+/// The load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// The rate of the open loop.
+    pub rate: PerSecond,
+    /// How many requests.
+    pub iterations: Iterations,
+    /// Warm-up requests, never scored.
+    pub warmup: u32,
+    /// When they arrive.
+    pub arrivals: Arrivals,
+    /// The seed of the plan.
+    pub seed: u64,
+}
+
+/// A distribution of lengths in tokens, redrawn (never clipped) outside `min..=max`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Length {
+    /// The mean before truncation.
+    pub mean: f64,
+    /// The standard deviation before truncation; zero makes it constant.
+    pub stddev: f64,
+    /// The least.
+    pub min: u32,
+    /// The greatest.
+    pub max: u32,
+    /// The shape.
+    pub shape: Shape,
+}
+
+/// What prompts do to the server's prefix cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cache {
+    /// Every prompt starts with a nonce of its own: no prefix is ever shared.
+    Bust,
+}
+
+/// The prompts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptSpec {
+    /// Input lengths.
+    pub input_tokens: Length,
+    /// Output lengths: the most tokens a request asks for.
+    pub output_tokens: Length,
+    /// The prefix cache.
+    pub cache: Cache,
+}
+
+/// The service level objective of one request, for `attainment` and `goodput`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Slo {
+    /// Time to first token, at most.
+    pub ttft: Option<Nanos>,
+    /// Time to first answer token, at most.
+    pub ttfa: Option<Nanos>,
+    /// Time per output token, at most.
+    pub tpot: Option<Nanos>,
+    /// Time to last token, at most.
+    pub e2e: Option<Nanos>,
+}
+
+impl Slo {
+    /// Whether any bound is given.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// Deadlines of each request, and of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeouts {
+    /// For a new connection.
+    pub connect: Nanos,
+    /// From the request's start to its first token.
+    pub first_token: Nanos,
+    /// From one event to the next, after the first token.
+    pub stall: Nanos,
+    /// From the request's start to its end.
+    pub total: Nanos,
+    /// For the whole run; by default the schedule + `total` + 60 s.
+    pub run: Option<Nanos>,
+}
+
+/// Whether something costs the build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// It does not.
+    Pass,
+    /// It does.
+    Fail,
+}
+
+/// What outcomes other than violated and met do to the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// A required check seen over its limit, but not proven: exit 4 where it fails.
+    pub inconclusive: Policy,
+    /// A required check without a baseline: exit 4 where it fails.
+    pub no_baseline: Policy,
+    /// A required check that could not be measured: exit 3 where it fails.
+    pub invalid: Policy,
+}
+
+/// A value set by a flag over the spec's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// The flag, such as `--set`.
+    pub flag: String,
+    /// The path, such as `load.rps`.
+    pub path: String,
+    /// The value, or [`crate::REDACTED`] where the path holds a credential.
+    pub value: String,
+}
+
+/// A whole resolved gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GateSpec {
+    /// The spec format's version: 1.
+    pub version: u32,
+    /// The gate's name.
+    pub name: String,
+    /// The file as the person named it.
+    pub file: String,
+    /// The endpoint under test.
+    pub target: Target,
+    /// The load.
+    pub load: Load,
+    /// The prompts.
+    pub prompts: PromptSpec,
+    /// The service level objective.
+    pub slo: Slo,
+    /// Deadlines.
+    pub timeouts: Timeouts,
+    /// What outcomes cost.
+    pub outcomes: Outcomes,
+    /// The checks: required ones in the spec's order, implied ones, preferred ones.
+    pub checks: Vec<Check>,
+    /// What flags changed.
+    pub overrides: Vec<Override>,
+}
+
+impl GateSpec {
+    /// Whether the target is the simulated engine.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.target.endpoint, Endpoint::Sim(_))
+    }
+
+    /// The run's time limit, given when its last arrival is due.
+    #[must_use]
+    pub fn run_limit(&self, last_arrival: Nanos) -> Nanos {
+        self.timeouts.run.unwrap_or(last_arrival + self.timeouts.total + Nanos::from_secs(60))
+    }
+}

@@ -1,0 +1,40 @@
+//! The project's own chores, behind `cargo xtask`.
+
+mod engine;
+mod house;
+mod suite;
+mod tool;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+cargo xtask test                       everything CI runs, installs included
+cargo xtask check                      crate directions, file lengths, lints inherited
+cargo xtask deny                       licences, bans and sources of the dependencies
+cargo xtask engine llama [--port N] [--install-only | --stop]
+                                       a real llama.cpp server with a small model
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tool::say(&format!("xtask: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["test"] => suite::run_all(),
+        ["check"] => house::check(),
+        ["deny"] => suite::deny(),
+        ["engine", "llama", options @ ..] => engine::command(options),
+        _ => bail!("unknown command\n\n{USAGE}"),
+    }
+}

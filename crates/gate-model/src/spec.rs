@@ -123,6 +123,15 @@ impl Iterations {
         }
     }
 
+    /// The same without the look that only a run seen over its limit reaches.
+    #[must_use]
+    pub fn without_extension(self) -> Self {
+        match self {
+            Self::Fixed(count) => Self::Fixed(count),
+            Self::Range { first, last, .. } => Self::Range { first, last, extend: None },
+        }
+    }
+
     /// How many are measured before any extension.
     #[must_use]
     pub fn base(self) -> u32 {

@@ -1,0 +1,59 @@
+//! What every dialect can do.
+
+use gate_model::{Api, Prompt, Secret};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::openai_chat::OpenaiChat;
+use crate::{Decoder, message};
+
+/// What one request asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The model's name; absent where the server has only one.
+    pub model: Option<&'a str>,
+    /// The messages.
+    pub prompt: &'a Prompt,
+    /// How many tokens the answer has at most.
+    pub max_output_tokens: u32,
+    /// Fields merged into the body, objects deeply; they win over what the dialect writes.
+    pub extra_body: &'a Map<String, Value>,
+}
+
+/// A request as it is sent, by POST.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireRequest {
+    /// Path and query.
+    pub path: String,
+    /// Headers, names in lower case; neither `host` nor `content-length` is among them.
+    pub headers: Vec<(&'static str, Secret)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// One API, seen from the client.
+pub trait Dialect: Send + Sync {
+    /// The request for a target. An empty path of `base` gets the dialect's prefix and route; a path that ends in
+    /// the route is used as it is; to any other the route's tail is appended. The query is kept.
+    fn request(&self, base: &Url, key: Option<&Secret>, ask: &Ask<'_>) -> WireRequest;
+
+    /// The path and query of the list of models beside the route, such as `/v1/models`.
+    fn models_path(&self, base: &Url) -> String;
+
+    /// A decoder for one response with a 2xx status.
+    fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// What a body that is not a stream says, in one line of at most 300 characters: the error message of a JSON
+    /// document, the title of an HTML page, else its beginning. `None` where it says nothing.
+    fn error_message(&self, body: &[u8]) -> Option<String> {
+        message::of_body(body)
+    }
+}
+
+/// The dialect of an API.
+#[must_use]
+pub fn dialect(api: Api) -> &'static dyn Dialect {
+    match api {
+        Api::OpenaiChat => &OpenaiChat,
+    }
+}

@@ -1,0 +1,22 @@
+//! The client side of each dialect, without I/O: a request to bytes, and the bytes of a stream to events.
+//!
+//! [`dialect`] gives the [`Dialect`] of an API. It writes requests, and makes a [`Decoder`] for each response. The
+//! decoder is fed the body as it arrives, cut anywhere, and calls a sink with an [`Event`] for each event of the
+//! stream: where it ends in the body, and whether it carries something the model generated. What the stream says
+//! about itself (usage, finish reason, end, error) is kept in [`StreamState`]; [`conclude`] makes the outcome of it.
+//!
+//! What counts as a generated token: non-empty text, reasoning, a tool call's name or arguments, a refusal. What
+//! does not: chunks with a role only, empty content, pings, comments, usage, repeats of the whole answer.
+//!
+//! Memory is bounded: an event, or a line, is at most [`MAX_EVENT`] bytes. Time is linear in the body's length.
+
+mod conclude;
+mod dialect;
+mod message;
+mod openai_chat;
+mod sse;
+mod stream;
+
+pub use conclude::{BodyEnd, conclude};
+pub use dialect::{Ask, Dialect, WireRequest, dialect};
+pub use stream::{Decoder, Event, EventKind, MAX_EVENT, StreamError, StreamState, Undecodable};

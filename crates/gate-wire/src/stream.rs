@@ -1,0 +1,122 @@
+//! What a decoder makes of a stream.
+
+use gate_model::Usage;
+
+/// The longest event, and the longest line, that is decoded: 8 MiB.
+pub const MAX_EVENT: usize = 8 << 20;
+
+/// What one event of a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Nothing generated: a role, usage, a ping, an annotation, empty content.
+    Bare,
+    /// Generated reasoning, and nothing else.
+    Reasoning,
+    /// A tool call's name or arguments, and no text.
+    ToolCall,
+    /// Visible text, or a refusal.
+    Text,
+    /// The terminal event.
+    End,
+    /// An error.
+    Error,
+}
+
+impl EventKind {
+    /// Whether the event carries something the model generated: it can be the first token.
+    #[must_use]
+    pub fn is_content(self) -> bool {
+        matches!(self, Self::Reasoning | Self::ToolCall | Self::Text)
+    }
+
+    /// Whether the event carries visible text, a refusal or a tool call: it can be the first answer.
+    #[must_use]
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::ToolCall | Self::Text)
+    }
+}
+
+/// One decoded event of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The offset in the body just past the byte that completed it: the blank line's first, where lines end in CRLF.
+    pub end: u64,
+    /// What it carries.
+    pub kind: EventKind,
+}
+
+/// Decodes one response body.
+pub trait Decoder: Send {
+    /// Takes the next bytes of the body, cut anywhere, and gives every event they complete to `sink`.
+    fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Event));
+
+    /// Says that the body ended as its length or framing promised: an event without its final blank line is still
+    /// given. Not to be called after a reset. Nothing may be fed afterwards.
+    fn finish(&mut self, sink: &mut dyn FnMut(Event));
+
+    /// What the stream has said so far.
+    fn state(&self) -> &StreamState;
+}
+
+/// An error that a server reports inside a response with a 2xx status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamError {
+    /// The error's type, else its status, else its code, as the server spells it.
+    pub kind: Option<String>,
+    /// The message in one line of at most 300 characters; empty where there is none.
+    pub message: String,
+    /// Whether the server blames itself: a 5xx code, overloaded, a server or internal error, unavailable.
+    pub server: bool,
+}
+
+/// Why a body could not be decoded as the dialect's stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undecodable {
+    /// A compressed body, though none was asked for.
+    Compressed {
+        /// The encoding, such as `gzip`.
+        encoding: &'static str,
+    },
+    /// An HTML page.
+    Html {
+        /// What it says.
+        message: Option<String>,
+    },
+    /// Neither a stream nor a document of the dialect.
+    Foreign {
+        /// How it begins.
+        message: Option<String>,
+    },
+    /// An event that is not JSON.
+    Malformed {
+        /// Its number in the stream, from 1.
+        event: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// An event or line longer than [`MAX_EVENT`].
+    TooLong,
+    /// One whole completion instead of a stream.
+    NotStreamed,
+}
+
+/// What a stream has said about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamState {
+    /// Token counts, normalised; of several reports the last one.
+    pub usage: Option<Usage>,
+    /// The finish reason as the server spells it; of several choices the first one's.
+    pub finish_reason: Option<String>,
+    /// Whether the terminal event was seen.
+    pub ended: bool,
+    /// The first error.
+    pub error: Option<StreamError>,
+    /// The first thing that could not be decoded.
+    pub failure: Option<Undecodable>,
+    /// Data events of any kind, the terminal one included; an error outside a data event is not one.
+    pub events: u64,
+    /// Events with generated content.
+    pub content_events: u64,
+    /// Events that are JSON, but not of this dialect; they are ignored.
+    pub foreign_events: u64,
+}

@@ -1,0 +1,88 @@
+//! Nothing that a server can send makes a decoder panic, and how the bytes are cut never matters.
+
+#[cfg(test)]
+mod properties {
+    use gate_model::Api;
+    use gate_wire::{BodyEnd, Event, StreamState, conclude, dialect};
+    use proptest::prelude::*;
+
+    /// Pieces out of which streams, and things close to streams, are made.
+    const PIECES: &[&[u8]] = &[
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}",
+        b"data: {\"choices\":[{\"delta\":{\"reasoning\":\"\\ud83d\"},\"finish_reason\":\"stop\"}]}",
+        b"data:{\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1e0}}",
+        b"data: {\"error\":{\"code\":500}}",
+        b"data: [DONE]",
+        b"data",
+        b"data: ",
+        b"event: error",
+        b"error: {\"message\":\"m\"}",
+        b"{\"error\":\"e\"}",
+        b"{\"choices\":[{\"message\":{}}]}",
+        b": ping",
+        b"id: 7",
+        b"\n",
+        b"\n\n",
+        b"\r",
+        b"\r\n",
+        b"\r\n\r\n",
+        b" ",
+        b"{",
+        b"}",
+        b"[",
+        b"\"",
+        b":",
+        b"<html>",
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\xe4\xb8",
+        b"\x1f\x8b",
+        b"\0",
+    ];
+
+    fn decode(body: &[u8], cuts: &[usize]) -> (Vec<Event>, StreamState) {
+        let mut decoder = dialect(Api::OpenaiChat).decoder();
+        let (mut events, mut at) = (Vec::new(), 0);
+        for cut in cuts.iter().copied().chain([body.len()]) {
+            let cut = cut.clamp(at, body.len());
+            decoder.feed(&body[at..cut], &mut |event| events.push(event));
+            at = cut;
+        }
+        decoder.finish(&mut |event| events.push(event));
+        (events, decoder.state().clone())
+    }
+
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    fn any_body() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![stream(), prop::collection::vec(any::<u8>(), 0..400)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_split_gives_the_same(body in any_body(), mut cuts in prop::collection::vec(0_usize..400, 0..12)) {
+            cuts.sort_unstable();
+            let whole = decode(&body, &[]);
+            prop_assert_eq!(&decode(&body, &cuts), &whole);
+            prop_assert_eq!(&decode(&body, &(0..body.len()).collect::<Vec<_>>()), &whole);
+            prop_assert!(whole.0.iter().all(|event| event.end <= body.len() as u64));
+            prop_assert!(whole.0.windows(2).all(|pair| pair[0].end <= pair[1].end));
+            for end in [BodyEnd::Clean, BodyEnd::Reset] {
+                let (outcome, message) = conclude(&whole.1, None, end);
+                prop_assert_eq!(message.is_none(), outcome == gate_model::Outcome::Ok);
+            }
+        }
+
+        #[test]
+        fn a_message_is_one_short_line(body in any_body()) {
+            if let Some(message) = dialect(Api::OpenaiChat).error_message(&body) {
+                prop_assert!(!message.is_empty() && message.chars().count() <= 300);
+                prop_assert!(!message.chars().any(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A whole run in virtual time.
+
+use gate_model::{
+    EndReason, EngineParams, Health, Nanos, Outcome, Plan, PlannedRequest, Run, RunEnd, RunHeader, Sample, Timeouts,
+    Usage,
+};
+
+use crate::script::{EventKind, Fate, Script, script};
+
+/// For how many requests of a run the times of all content events are kept.
+const TOKEN_TIMES: u32 = 1_000;
+
+/// A whole run in virtual time: every request of the plan, with exact times and a client in perfect health.
+///
+/// - Requests are numbered in the order of their arrival, warm-up requests first, and play [`script`] of that number.
+///   Warm-up requests follow one another at once and end at the run's epoch; the measured ones start when they are
+///   due, on open connections, and their headers arrive at once.
+/// - The deadlines of `header.spec.timeouts` for the first token, for stalls and for the whole request apply.
+/// - The engine dies when `dies_after` measured requests have arrived: what is open at that instant (that last
+///   request included) is [`Outcome::Reset`], what comes later is [`Outcome::Connect`]. With 0 it was never there.
+/// - Usage is the plan's input length and the tokens sent, for requests that are `ok`. There are no bytes, so
+///   `body_bytes` is 0, and `ready_after` is over before the run begins. The whole plan is played: looks are the
+///   reader's business.
+#[must_use]
+pub fn simulate(params: &EngineParams, plan: &Plan, header: RunHeader) -> Run {
+    let timeouts = header.spec.timeouts;
+    let scripts: Vec<Script> =
+        plan.warmup.iter().zip(0..).map(|(request, number)| script(params, number, request.output_tokens)).collect();
+    let ends: Vec<Ending> = scripts.iter().map(|script| ending(script, &timeouts, None)).collect();
+    let mut start = ends.iter().fold(Nanos::ZERO, |start, ending| start - ending.at);
+    let warmup = plan
+        .warmup
+        .iter()
+        .zip(scripts.iter().zip(ends))
+        .map(|(request, (script, ending))| {
+            let sample = play(request, script, start, ending);
+            start = start + ending.at;
+            sample
+        })
+        .collect();
+
+    let death = params.dies_after.map(|count| Death::of(plan, count));
+    let first_number = u32::try_from(plan.warmup.len()).unwrap_or(u32::MAX);
+    let samples: Vec<Sample> = (first_number..)
+        .zip(&plan.requests)
+        .enumerate()
+        .map(|(position, (number, request))| match death {
+            Some(death) if position >= death.arrived => refused(request),
+            _ => {
+                let script = script(params, number, request.output_tokens);
+                let ending = ending(&script, &timeouts, death.map(|death| death.at - request.at));
+                play(request, &script, request.at, ending)
+            }
+        })
+        .collect();
+
+    let end = RunEnd {
+        reason: EndReason::Completed,
+        sent: u32::try_from(samples.len()).unwrap_or(u32::MAX),
+        at: samples.iter().filter_map(|sample| sample.end).max().unwrap_or_default(),
+        health: Health { cpu_share: Some(0.0), loop_delay_p95: Some(Nanos::ZERO) },
+    };
+    Run { header, warmup, samples, end: Some(end) }
+}
+
+/// When the engine dies.
+#[derive(Clone, Copy)]
+struct Death {
+    /// How many measured requests arrive before it, or with it.
+    arrived: usize,
+    /// The arrival of the last of them.
+    at: Nanos,
+}
+
+impl Death {
+    fn of(plan: &Plan, count: u32) -> Self {
+        let arrived = count as usize;
+        let last = arrived.checked_sub(1).and_then(|last| plan.requests.get(last));
+        // Without such a request the engine outlives the plan, or (with 0) no request is ever open.
+        let at = last.map_or(Nanos(i64::MAX), |request| request.at);
+        Self { arrived, at }
+    }
+}
+
+/// How a request ends for the client.
+#[derive(Clone, Copy)]
+struct Ending {
+    outcome: Outcome,
+    /// From the request's start.
+    at: Nanos,
+    /// How many of the script's events arrive.
+    events: usize,
+}
+
+/// The earliest of the script's own end, the engine's death (from the request's start) and the client's deadlines.
+/// Whatever cuts a script keeps the events strictly before it; at the start itself it leaves nothing, not even a 500.
+fn ending(script: &Script, timeouts: &Timeouts, death: Option<Nanos>) -> Ending {
+    let own = match script.fate {
+        Fate::Complete => Outcome::Ok,
+        Fate::Http500 => Outcome::Http5xx,
+        Fate::StreamError => Outcome::StreamError,
+        Fate::Reset | Fate::Dead => Outcome::Reset,
+        Fate::Truncate => Outcome::Truncated,
+        Fate::Stall => Outcome::TimeoutStall,
+    };
+    let silent_from = |point: Nanos| point + timeouts.stall;
+    let own_end = if script.fate == Fate::Stall { silent_from(script.end) } else { script.end };
+
+    let mut content = script.events.iter().filter(|event| event.kind != EventKind::Role).map(|event| event.at);
+    let first = content.next();
+    let late = first.filter(|at| *at > timeouts.first_token).map(|_| timeouts.first_token);
+    let stalled = first.and_then(|first| {
+        content
+            .chain([own_end])
+            .scan(first, |last, at| Some((std::mem::replace(last, at), at)))
+            .find(|(last, at)| *at > silent_from(*last))
+            .map(|(last, _)| silent_from(last))
+    });
+    let cuts = [
+        (death, Outcome::Reset),
+        (late, Outcome::TimeoutFirstToken),
+        (stalled, Outcome::TimeoutStall),
+        (Some(timeouts.total), Outcome::TimeoutTotal),
+    ];
+    let cut = cuts
+        .into_iter()
+        .filter_map(|(at, outcome)| at.map(|at| (at, outcome)))
+        .min_by_key(|(at, _)| *at)
+        .filter(|(at, _)| *at < own_end || *at == Nanos::ZERO);
+    match cut {
+        None => Ending { outcome: own, at: own_end, events: script.events.len() },
+        Some((at, outcome)) => Ending { outcome, at, events: script.events.partition_point(|event| event.at < at) },
+    }
+}
+
+/// The sample of a request that arrives at `start`.
+fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending) -> Sample {
+    let mut sample = unsent(request, start, ending.outcome);
+    sample.start = Some(start);
+    sample.sent = Some(start);
+    sample.end = Some(start + ending.at);
+    let answered = ending.at > Nanos::ZERO || ending.outcome != Outcome::Reset;
+    if answered {
+        sample.headers = Some(start);
+        sample.status = Some(if ending.outcome == Outcome::Http5xx { 500 } else { 200 });
+    }
+
+    let mut tokens = 0_u64;
+    for event in script.events.iter().take(ending.events) {
+        let at = start + event.at;
+        sample.first_event.get_or_insert(at);
+        sample.events += 1;
+        if event.kind == EventKind::Role {
+            continue;
+        }
+        tokens += u64::from(event.kind.tokens());
+        sample.content_events += 1;
+        sample.first_token.get_or_insert(at);
+        if let Some(last) = sample.last_token.replace(at) {
+            let gap = at - last;
+            sample.gaps.record(gap);
+            sample.longest_gap = sample.longest_gap.max(Some(gap));
+        }
+        if request.index < TOKEN_TIMES {
+            sample.token_times.push(at);
+        }
+    }
+    sample.first_answer = sample.first_token;
+
+    match ending.outcome {
+        Outcome::Ok => {
+            sample.finish_reason = Some("length".to_owned());
+            // The finish reason, the usage and the end mark.
+            sample.events += 3;
+            let (input, output) = (Some(u64::from(request.input_tokens)), Some(tokens));
+            sample.usage = Some(Usage { input, output, ..Usage::default() });
+        }
+        Outcome::StreamError => {
+            sample.events += 1;
+            sample.embedded_server_error = true;
+        }
+        _ => {}
+    }
+    sample
+}
+
+/// The sample of a request after the engine's death.
+fn refused(request: &PlannedRequest) -> Sample {
+    let mut sample = unsent(request, request.at, Outcome::Connect);
+    sample.start = Some(request.at);
+    sample.end = Some(request.at);
+    sample
+}
+
+/// A sample with nothing in it but the plan, the outcome and its words.
+fn unsent(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> Sample {
+    let error = match outcome {
+        Outcome::Http5xx => Some("simulated failure of the engine"),
+        Outcome::StreamError => Some("simulated failure inside the stream"),
+        Outcome::TimeoutFirstToken => Some("no token within timeouts.first_token"),
+        Outcome::TimeoutStall => Some("no further event within timeouts.stall"),
+        Outcome::TimeoutTotal => Some("not ended within timeouts.total"),
+        Outcome::Reset => Some("connection reset"),
+        Outcome::Truncated => Some("the stream ended with neither an end mark nor a finish reason"),
+        Outcome::Connect => Some("connection refused"),
+        _ => None,
+    };
+    Sample {
+        index: request.index,
+        scenario: request.scenario,
+        arm: request.arm,
+        pair: request.pair,
+        turn: request.turn,
+        planned_input: request.input_tokens,
+        planned_output: request.output_tokens,
+        intended,
+        start: None,
+        connected: None,
+        sent: None,
+        headers: None,
+        first_event: None,
+        first_token: None,
+        first_answer: None,
+        last_token: None,
+        end: None,
+        outcome,
+        status: None,
+        error: error.map(str::to_owned),
+        embedded_server_error: false,
+        finish_reason: None,
+        usage: None,
+        events: 0,
+        content_events: 0,
+        body_bytes: 0,
+        longest_gap: None,
+        gaps: gate_model::Histogram::default(),
+        token_times: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

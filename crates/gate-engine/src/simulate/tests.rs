@@ -1,0 +1,228 @@
+use gate_model::{
+    Api, Arm, Arrivals, Cache, DEFINITIONS, Endpoint, Faults, GateSpec, Iterations, Latency, Length, Load, Outcomes,
+    PLAN_SCHEMA, PerSecond, Policy, PromptSpec, RUN_SCHEMA, Ready, ReadyPath, Series, Shape, Slo, Target,
+};
+
+use super::*;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+fn plan(count: u32, warmup: u32) -> Plan {
+    let request = |index, at| PlannedRequest {
+        index,
+        scenario: 0,
+        arm: Arm::Target,
+        pair: None,
+        turn: 0,
+        at,
+        input_tokens: 100 + index,
+        output_tokens: 20,
+    };
+    Plan {
+        schema: PLAN_SCHEMA,
+        seed: 0,
+        scenarios: vec!["chat".into()],
+        looks: vec![count],
+        warmup: (0..warmup).map(|index| request(index, Nanos::ZERO)).collect(),
+        requests: (0..count).map(|index| request(index, Nanos::from_millis(100 * i64::from(index)))).collect(),
+    }
+}
+
+fn header(params: &EngineParams, plan: &Plan) -> RunHeader {
+    let length = Length { mean: 20.0, stddev: 0.0, min: 1, max: 100, shape: Shape::Normal };
+    let spec = GateSpec {
+        version: 1,
+        name: "chat".into(),
+        file: "chat.yaml".into(),
+        target: Target {
+            endpoint: Endpoint::Sim(Box::new(params.clone())),
+            api: Api::OpenaiChat,
+            model: None,
+            key: None,
+            headers: Vec::new(),
+            extra_body: Default::default(),
+            ready: Ready { within: SECOND, path: ReadyPath::Auto },
+        },
+        load: Load {
+            rate: PerSecond(10.0),
+            iterations: Iterations::Fixed(plan.requests.len() as u32),
+            warmup: plan.warmup.len() as u32,
+            arrivals: Arrivals::Constant,
+            seed: 0,
+        },
+        prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
+        slo: Slo::default(),
+        timeouts: Timeouts {
+            connect: Nanos::from_secs(5),
+            first_token: Nanos::from_secs(60),
+            stall: Nanos::from_secs(30),
+            total: Nanos::from_secs(300),
+            run: None,
+        },
+        outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
+        checks: Vec::new(),
+        overrides: Vec::new(),
+    };
+    RunHeader {
+        schema: RUN_SCHEMA,
+        definitions: DEFINITIONS,
+        gate: "0.0.0".into(),
+        run_id: "run".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        spec,
+        scenarios: plan.scenarios.clone(),
+        looks: plan.looks.clone(),
+        schedule: plan.requests.iter().map(|request| request.at).collect(),
+        simulated: true,
+        percentiles: "nearest rank".into(),
+        clock: "virtual".into(),
+        host: None,
+        imported_from: None,
+    }
+}
+
+/// 100 ms to the first token, 10 ms to each of the 19 others: 290 ms in all.
+fn steady() -> EngineParams {
+    EngineParams {
+        ttft: Latency::constant(Nanos::from_millis(100)),
+        tpot: Latency::constant(Nanos::from_millis(10)),
+        ..EngineParams::default()
+    }
+}
+
+fn run(params: &EngineParams, count: u32, warmup: u32, timeouts: impl FnOnce(&mut Timeouts)) -> Run {
+    let plan = plan(count, warmup);
+    let mut header = header(params, &plan);
+    timeouts(&mut header.spec.timeouts);
+    simulate(params, &plan, header)
+}
+
+#[test]
+fn a_healthy_run_has_exact_times() {
+    let params = EngineParams { role_chunk: Some(Nanos::from_millis(5)), ..steady() };
+    let run = run(&params, 30, 5, |_| ());
+    assert_eq!((run.samples.len(), run.warmup.len()), (30, 5));
+    for sample in run.samples.iter().chain(&run.warmup) {
+        let start = sample.intended;
+        let at = |millis| Some(start + Nanos::from_millis(millis));
+        assert_eq!(sample.outcome, Outcome::Ok);
+        assert_eq!((sample.start, sample.sent, sample.headers), (at(0), at(0), at(0)));
+        assert_eq!((sample.first_event, sample.first_token, sample.first_answer), (at(5), at(100), at(100)));
+        assert_eq!((sample.last_token, sample.end), (at(290), at(290)));
+        assert_eq!(sample.value(Series::Tpot), Some(10e6));
+        assert_eq!((sample.events, sample.content_events, sample.gaps.count()), (24, 20, 19));
+        assert_eq!(sample.longest_gap, Some(Nanos::from_millis(10)));
+        assert_eq!((sample.token_times.len(), sample.token_times.last().copied()), (20, at(290)));
+        let usage = sample.usage.unwrap();
+        assert_eq!((usage.input, usage.output), (Some(u64::from(sample.planned_input)), Some(20)));
+        assert_eq!((sample.status, sample.finish_reason.as_deref()), (Some(200), Some("length")));
+    }
+    assert_eq!(run.samples[3].intended, Nanos::from_millis(300));
+    let ends: Vec<i64> = run.warmup.iter().map(|sample| sample.end.unwrap().0 / 1_000_000).collect();
+    assert_eq!(ends, [-1160, -870, -580, -290, 0]);
+    let end = run.end.unwrap();
+    assert_eq!((end.sent, end.at, end.reason), (30, Nanos::from_millis(2_900 + 290), EndReason::Completed));
+}
+
+#[test]
+fn requests_are_numbered_with_the_warm_up() {
+    let params = EngineParams::default();
+    let run = run(&params, 3, 2, |_| ());
+    for (number, sample) in run.warmup.iter().chain(&run.samples).enumerate() {
+        let first = script(&params, number as u32, 20).events[1].at;
+        assert_eq!(sample.first_token, Some(sample.intended + first));
+    }
+}
+
+#[test]
+fn every_fate_has_its_outcome() {
+    let all = |fault: fn(&mut Faults)| {
+        let mut params = steady();
+        fault(&mut params.faults);
+        run(&params, 40, 0, |_| ()).samples
+    };
+    for sample in all(|faults| faults.http_500 = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Http5xx, Some(500)));
+        assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
+    }
+    for sample in all(|faults| faults.stream_error = 1.0) {
+        assert_eq!(
+            (sample.outcome, sample.status, sample.embedded_server_error),
+            (Outcome::StreamError, Some(200), true)
+        );
+        assert_eq!(sample.end.unwrap() - sample.last_token.unwrap(), Nanos::from_millis(10));
+    }
+    for sample in all(|faults| faults.stall = 1.0) {
+        assert_eq!(sample.outcome, Outcome::TimeoutStall);
+        assert_eq!(sample.end.unwrap() - sample.last_token.unwrap(), Nanos::from_secs(30));
+    }
+    for (fault, outcome) in [
+        ((|faults| faults.reset = 1.0) as fn(&mut Faults), Outcome::Reset),
+        (|faults| faults.truncate = 1.0, Outcome::Truncated),
+    ] {
+        for sample in all(fault) {
+            assert_eq!(sample.outcome, outcome);
+            assert!((1..20).contains(&sample.content_events) && sample.usage.is_none() && sample.error.is_some());
+            assert_eq!(sample.end.unwrap() - sample.last_token.unwrap(), Nanos::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn it_dies_when_so_many_measured_requests_have_arrived() {
+    // Request 24 arrives at 2.4 s; a request takes 290 ms, so 22 and 23 are open as well.
+    let params = EngineParams { dies_after: Some(25), ..steady() };
+    let run = run(&params, 30, 5, |_| ());
+    let outcomes: Vec<Outcome> = run.samples.iter().map(|sample| sample.outcome).collect();
+    assert!(run.warmup.iter().all(|sample| sample.outcome == Outcome::Ok));
+    assert_eq!(outcomes[..22], [Outcome::Ok; 22]);
+    assert_eq!(outcomes[22..25], [Outcome::Reset; 3]);
+    assert_eq!(outcomes[25..], [Outcome::Connect; 5]);
+    assert!(run.samples[22..25].iter().all(|sample| sample.end == Some(Nanos::from_millis(2_400))));
+    assert_eq!((run.samples[22].content_events, run.samples[22].status), (10, Some(200)));
+    assert_eq!((run.samples[24].content_events, run.samples[24].status), (0, None));
+    assert_eq!((run.samples[29].end, run.samples[29].sent), (Some(Nanos::from_millis(2_900)), None));
+}
+
+#[test]
+fn it_can_be_dead_from_the_start_or_outlive_the_plan() {
+    let died_after = |count| {
+        let params = EngineParams { dies_after: Some(count), ..steady() };
+        run(&params, 3, 1, |_| ()).samples.iter().map(|sample| sample.outcome).collect::<Vec<_>>()
+    };
+    assert_eq!(died_after(0), [Outcome::Connect; 3]);
+    assert_eq!(died_after(4), [Outcome::Ok; 3]);
+    let faults = Faults { http_500: 1.0, ..Faults::default() };
+    let sick = run(&EngineParams { dies_after: Some(1), faults, ..steady() }, 2, 0, |_| ());
+    assert_eq!((sick.samples[0].outcome, sick.samples[0].status), (Outcome::Reset, None));
+}
+
+#[test]
+fn the_clients_deadlines_apply() {
+    let cut = |timeouts: fn(&mut Timeouts)| run(&steady(), 1, 0, timeouts).samples.remove(0);
+    let millis = Nanos::from_millis;
+
+    let late = cut(|timeouts| timeouts.first_token = Nanos::from_millis(99));
+    assert_eq!((late.outcome, late.end, late.first_token), (Outcome::TimeoutFirstToken, Some(millis(99)), None));
+    assert_eq!(cut(|timeouts| timeouts.first_token = Nanos::from_millis(100)).outcome, Outcome::Ok);
+
+    let slow = cut(|timeouts| timeouts.stall = Nanos::from_millis(9));
+    assert_eq!((slow.outcome, slow.end, slow.content_events), (Outcome::TimeoutStall, Some(millis(109)), 1));
+    assert_eq!(cut(|timeouts| timeouts.stall = Nanos::from_millis(10)).outcome, Outcome::Ok);
+
+    let long = cut(|timeouts| timeouts.total = Nanos::from_millis(205));
+    assert_eq!((long.outcome, long.end, long.content_events), (Outcome::TimeoutTotal, Some(millis(205)), 11));
+    assert_eq!(cut(|timeouts| timeouts.total = Nanos::from_millis(290)).outcome, Outcome::Ok);
+}
+
+#[test]
+fn token_times_are_kept_for_the_first_thousand() {
+    let run = run(&steady(), 1_002, 0, |_| ());
+    assert!(run.samples.iter().all(|sample| sample.token_times.is_empty() == (sample.index >= 1_000)));
+}
+
+#[test]
+fn a_run_is_a_function_of_its_arguments() {
+    let params = EngineParams { faults: Faults { stall: 0.2, ..Faults::default() }, ..EngineParams::default() };
+    assert_eq!(run(&params, 50, 5, |_| ()), run(&params, 50, 5, |_| ()));
+}

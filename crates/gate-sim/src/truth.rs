@@ -1,0 +1,54 @@
+//! What the server really did.
+
+use gate_engine::Fate;
+use gate_model::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Everything the server did with its generation requests, in the order of their arrival.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truth {
+    /// When the server started, since the UNIX epoch, by the wall clock. All other times count from it, by the
+    /// monotonic clock.
+    pub started_unix: Nanos,
+    /// Every generation request that was accepted: neither refused as malformed nor answered before readiness.
+    pub requests: Vec<TruthRequest>,
+}
+
+/// What the server did with one request. It cannot know which requests are warm-up: they are the first ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TruthRequest {
+    /// Its place in the order of arrival, from 0.
+    pub number: u32,
+    /// When its last byte had been read.
+    pub arrived: Nanos,
+    /// The same since the UNIX epoch, by the wall clock.
+    pub arrived_unix: Nanos,
+    /// How it ends (or ended).
+    pub fate: Fate,
+    /// The status it was answered with; absent where the engine died first.
+    pub status: Option<u16>,
+    /// Whether it asked for a stream.
+    pub streamed: bool,
+    /// The prompt's tokens, as the server counts them.
+    pub prompt_tokens: u32,
+    /// How many tokens it asked for.
+    pub max_tokens: u32,
+    /// How many tokens were written.
+    pub output_tokens: u32,
+    /// Every write of an event, or of the whole body where no stream was asked for.
+    pub writes: Vec<TruthWrite>,
+    /// When the server was done with it: its last write, its reset, or when the client was seen gone. Absent while
+    /// it is being served.
+    pub end: Option<Nanos>,
+    /// Whether the client went away before the server was done; always so after a stall.
+    pub client_left: bool,
+}
+
+/// One write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TruthWrite {
+    /// Taken immediately before the write call.
+    pub at: Nanos,
+    /// The tokens it carried; 0 for a role-only event.
+    pub tokens: u32,
+}

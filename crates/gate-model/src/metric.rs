@@ -355,7 +355,7 @@ impl Metric {
                 "input and output tokens of ok requests ÷ (last end − first send)"
             }
             Self::Scalar(Scalar::Goodput) => "requests that are ok and within every `slo:` bound, per second",
-            Self::Scalar(Scalar::AchievedRate) => "requests sent ÷ the time the plan gives them",
+            Self::Scalar(Scalar::AchievedRate) => "requests sent per second, against the plan's own times",
             Self::Scalar(Scalar::ClientCpu) => "CPU time of this process ÷ (elapsed × cores it may use)",
         }
     }

@@ -1,0 +1,113 @@
+//! The course of a gate over its looks: what every check showed at each, and whether the load goes on.
+
+use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Rule, Sample, Slo};
+
+use crate::family::Family;
+use crate::rules::{self, Reading, is_evidence, rule};
+use crate::scored::{Scored, measured};
+use crate::validity;
+
+/// What a check showed at one look, or why it could not be measured.
+pub(crate) type Shown = Result<Reading, Cause>;
+
+/// The whole-gate procedure while it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    checks: Vec<Check>,
+    slo: Slo,
+    required: Family,
+    /// What every check showed, look by look.
+    shown: Vec<Vec<Shown>>,
+}
+
+impl Course {
+    /// Before the first look. `looks` are ascending, from above 0.
+    pub(crate) fn new(spec: &GateSpec, looks: &[u32]) -> Self {
+        let required = Family::new(&spec.checks, Importance::Required, looks);
+        Self { checks: spec.checks.clone(), slo: spec.slo, required, shown: Vec::new() }
+    }
+
+    /// The required checks that are decided by evidence.
+    pub(crate) fn required(&self) -> &Family {
+        &self.required
+    }
+
+    /// How many requests the next look scores; `None` after the last.
+    pub(crate) fn next_look(&self) -> Option<u32> {
+        self.required.looks().get(self.shown.len()).copied()
+    }
+
+    /// What every check showed at the last look taken.
+    pub(crate) fn last(&self) -> Option<&[Shown]> {
+        self.shown.last().map(Vec::as_slice)
+    }
+
+    /// What every check showed at a look, from 0, as a p-value; `None` where it has none.
+    pub(crate) fn p_fail(&self, check: usize, look: usize) -> Option<f64> {
+        let shown = self.shown.get(look)?.get(check)?;
+        shown.as_ref().ok()?.test.map(|test| test.p_fail)
+    }
+
+    /// Takes the next look at the requests it scores, and decides.
+    ///
+    /// The load stops once a required check is violated, and where no required check on an absolute limit is
+    /// seen over it. A healthy gate stops at its first look.
+    pub(crate) fn look(&mut self, samples: &[&Sample], health: Option<Health>) -> Decision {
+        let shown = self.checks.iter().map(|check| {
+            let scored = Scored::of_scenario(check.scenario, samples, &self.slo, health);
+            match validity::unmeasurable(check, &scored) {
+                Some(cause) => Err(cause),
+                None => rules::read(check, &scored).ok_or(Cause::NoData),
+            }
+        });
+        let shown: Vec<Shown> = shown.collect();
+        let over = self.checks.iter().zip(&shown).any(|(check, shown)| extends(check, shown));
+        self.shown.push(shown);
+        let last = self.shown.len() - 1;
+        let rulings = self.required.step_down(last, |check, look| self.p_fail(check, look));
+        let violated = rulings.values().any(|ruling| ruling.violated);
+        if violated || !over || self.next_look().is_none() { Decision::Stop } else { Decision::GoOn }
+    }
+}
+
+/// Whether a check, seen over its limit, asks for more requests.
+fn extends(check: &Check, shown: &Shown) -> bool {
+    let rule = rule(check);
+    check.importance == Importance::Required
+        && (is_evidence(rule) || rule == Rule::Counted)
+        && shown.as_ref().is_ok_and(|reading| !reading.keeps)
+}
+
+/// Looks as the procedure needs them: ascending, distinct, from above 0.
+pub(crate) fn ordered(looks: &[u32]) -> Vec<u32> {
+    let mut looks: Vec<u32> = looks.iter().copied().filter(|look| *look > 0).collect();
+    looks.sort_unstable();
+    looks.dedup();
+    looks
+}
+
+/// The referee of a gate: at each look it says what [`judge`](crate::judge) will find there.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    course: Course,
+    decision: Decision,
+}
+
+/// The referee of a gate that is judged at these looks.
+#[must_use]
+pub fn referee(spec: &GateSpec, looks: &[u32]) -> Adaptive {
+    Adaptive { course: Course::new(spec, &ordered(looks)), decision: Decision::GoOn }
+}
+
+impl Referee for Adaptive {
+    /// Takes every look that the samples reach and that was not taken before. Once it said stop, it stays so.
+    fn look(&mut self, samples: &[Sample]) -> Decision {
+        while self.decision == Decision::GoOn
+            && let Some(next) = self.course.next_look()
+            && let Some(scored) = usize::try_from(next).ok().and_then(|next| samples.get(..next))
+        {
+            self.decision = self.course.look(&measured(scored), None);
+        }
+        self.decision
+    }
+}

@@ -1,0 +1,105 @@
+//! Facts and figures of a run, shown whether or not a check names them.
+
+use gate_model::{
+    Aggregate, Endpoint, ErrorKind, Figure, Metric, Nanos, Percentile, Run, RunFacts, Sample, Scalar, Series,
+};
+
+use crate::judge::Decided;
+use crate::scored::{Scored, count, measured, nearest_rank};
+use crate::validity::outcomes;
+
+/// The 99th percentile, in thousandths of a percent.
+const P99: u32 = 99_000;
+
+/// The facts of a run, judged or not.
+pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
+    let header = &run.header;
+    let samples = shown(run, decided);
+    let health = run.end.as_ref().map(|end| end.health).unwrap_or_default();
+    let scored = Scored::of_run(&samples, &header.spec.slo, Some(health));
+    let last_end = run.samples.iter().filter_map(|sample| sample.end).max();
+    RunFacts {
+        run_id: header.run_id.clone(),
+        started: header.started.clone(),
+        target: match &header.spec.target.endpoint {
+            Endpoint::Url(url) => url.clone(),
+            Endpoint::Sim(_) => "sim".to_owned(),
+        },
+        model: header.spec.target.model.clone(),
+        scenarios: header.scenarios.clone(),
+        looks: header.looks.clone(),
+        decided_at: decided.map(|decided| decided.at),
+        planned: run.planned(),
+        sent: run.end.as_ref().map_or_else(|| count(run.samples.len()), |end| end.sent),
+        judged: decided.map_or(0, |decided| count(decided.samples.len())),
+        outcomes: match decided {
+            Some(decided) => outcomes(decided.samples.iter().copied()),
+            None => outcomes(run.samples.iter()),
+        },
+        duration: run.end.as_ref().map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
+        rates: scored.rates().map(|rates| (rates.planned, rates.achieved)),
+        cold_ttft: run.warmup.first().and_then(cold_ttft),
+        send_lag: send_lag(&scored),
+        health,
+        clock: header.clock.clone(),
+        percentiles: header.percentiles.clone(),
+        imported_from: header.imported_from.clone(),
+    }
+}
+
+/// The figures of each scenario.
+pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
+    let samples = shown(run, decided);
+    let slo = &run.header.spec.slo;
+    let mut figures = Vec::new();
+    for (scenario, _) in (0_u16..).zip(&run.header.scenarios) {
+        let scored = Scored::of_scenario(scenario, &samples, slo, decided.map(|decided| decided.health));
+        figures.extend(metrics(&scored, slo.is_given()).into_iter().map(|metric| {
+            let measured = scored.measure(metric);
+            Figure { scenario, metric, value: scored.quantity(metric), n: measured.map_or(0, |measured| measured.n) }
+        }));
+    }
+    figures
+}
+
+/// Which figures a scenario has.
+fn metrics(scored: &Scored<'_>, has_slo: bool) -> Vec<Metric> {
+    let percentile = |series, percentile| Metric::Series(series, Aggregate::Percentile(percentile));
+    let answers_later = scored.ok().any(|sample| sample.first_answer != sample.first_token);
+    let mut metrics = Vec::new();
+    for series in [Series::Ttft, Series::Ttfa, Series::Tpot, Series::E2e] {
+        if series != Series::Ttfa || answers_later {
+            metrics.extend([percentile(series, Percentile::P50), percentile(series, Percentile::P95)]);
+        }
+    }
+    metrics.push(Metric::ErrorShare(ErrorKind::Any));
+    if has_slo {
+        metrics.extend([Metric::Attainment, Metric::Scalar(Scalar::Goodput)]);
+    }
+    metrics.extend([
+        Metric::Scalar(Scalar::ThroughputRequests),
+        Metric::Scalar(Scalar::ThroughputOutputTokens),
+        percentile(Series::InputTokens, Percentile::P50),
+        percentile(Series::OutputTokens, Percentile::P50),
+    ]);
+    metrics
+}
+
+/// The requests that facts are about: the judged ones, or all that ended where nothing was judged.
+fn shown<'a>(run: &'a Run, decided: Option<&Decided<'a>>) -> Vec<&'a Sample> {
+    decided.map_or_else(|| measured(&run.samples), |decided| decided.samples.clone())
+}
+
+/// The TTFT of a warm-up request. They go one after another, so it counts from the request's start.
+fn cold_ttft(sample: &Sample) -> Option<Nanos> {
+    Some(sample.first_token? - sample.start?)
+}
+
+/// The median and the 99th percentile of the client's lateness.
+fn send_lag(scored: &Scored<'_>) -> Option<(Nanos, Nanos)> {
+    let at = |percentile| {
+        let lag = nearest_rank(scored.values(Series::SendLag), percentile)?;
+        Some(Nanos::from_secs_f64(lag / 1e9))
+    };
+    Some((at(Percentile::P50)?, at(Percentile::from_thousandths(P99).ok()?)?))
+}

@@ -1,0 +1,165 @@
+//! What a reader should know of a run as a whole, and of a plan before it runs.
+
+use gate_model::{
+    Check, CheckVerdict, EndReason, Finding, GateSpec, Metric, Outcome, Rule, Run, Sample, Series, TokenSource,
+};
+use gate_stats::binomial;
+
+use crate::BOUNDS_ALPHA;
+use crate::course::ordered;
+use crate::judge::Decided;
+use crate::rules::{allowed_share, rule};
+use crate::scored::{Scored, count, measured};
+use crate::validity::{ClientFaults, outcomes, rate_limited};
+
+/// The design effect from which a small sample is not safe.
+const BURSTS: f64 = 2.0;
+/// The fewest content events in which a burst can be told from a stream.
+const BURST_EVENTS: u32 = 5;
+/// A burst takes less than this share of the request's time …
+const BURST_SHARE: f64 = 0.05;
+/// … and less than this for each event after its first, in nanoseconds: no model generates so fast.
+const BURST_GAP: f64 = 1e6;
+/// The share by which output lengths may differ from the plan's.
+const LENGTH_DRIFT: f64 = 0.10;
+
+/// Whether a finding turns a passing gate yellow.
+///
+/// Failures count in `errors.*`, and output lengths are the most a plan asks for, so a server that stops earlier
+/// does nothing wrong; what a plan cannot prove was known before.
+pub(crate) fn is_warning(finding: &Finding) -> bool {
+    match finding {
+        Finding::EndedEarly(_)
+        | Finding::Killed { .. }
+        | Finding::ClientSlow(_)
+        | Finding::DesignEffect { .. }
+        | Finding::Buffered { .. }
+        | Finding::EstimatedTokens { .. }
+        | Finding::RateLimited { .. } => true,
+        Finding::ShortOutputs { .. }
+        | Finding::Failure { .. }
+        | Finding::CannotProve { .. }
+        | Finding::OnlyEndToEnd => false,
+    }
+}
+
+/// Everything worth saying of a run, and of its plan.
+pub(crate) fn of_run(
+    run: &Run,
+    decided: Option<&Decided<'_>>,
+    checks: &[CheckVerdict],
+    faults: &ClientFaults,
+) -> Vec<Finding> {
+    let spec = &run.header.spec;
+    let samples = decided.map_or_else(|| measured(&run.samples), |decided| decided.samples.clone());
+    let scored = Scored::of_run(&samples, &spec.slo, None);
+    let mut findings = Vec::new();
+    findings.extend(end(run));
+    findings.extend(faults.short.iter().chain(&faults.slow).cloned().map(Finding::ClientSlow));
+    findings.extend(checks.iter().filter_map(bursts));
+    findings.extend(buffered(&scored));
+    findings.extend(estimated(&scored));
+    findings.extend(lengths(&scored));
+    findings.extend(rate_limited(&scored).map(|share| Finding::RateLimited { share }));
+    findings.extend(failures(&samples));
+    findings.extend(plan_notes(spec, &run.header.looks));
+    findings
+}
+
+/// What a plan cannot show: percentile checks that can be violated but not proven, and a gate that only looks
+/// at whole answers.
+#[must_use]
+pub fn plan_notes(spec: &GateSpec, looks: &[u32]) -> Vec<Finding> {
+    let n = ordered(looks).last().copied().unwrap_or(0);
+    let mut notes: Vec<Finding> = spec.checks.iter().filter_map(|check| cannot_prove(check, n)).collect();
+    let mut latencies = spec.checks.iter().filter_map(|check| match check.metric {
+        Metric::Series(series, _) if check.metric.is_latency() => Some(series),
+        _ => None,
+    });
+    let is_whole = |series: Series| matches!(series, Series::E2e | Series::TpotE2e);
+    if latencies.next().is_some_and(is_whole) && latencies.all(is_whole) {
+        notes.push(Finding::OnlyEndToEnd);
+    }
+    notes
+}
+
+/// A percentile check for which even no exceedance at all is no proof.
+fn cannot_prove(check: &Check, n: u32) -> Option<Finding> {
+    let p0 = allowed_share(check).filter(|_| rule(check) == Rule::Quantile)?;
+    let proves = |n: u32| binomial::lower_tail(0, u64::from(n), p0).is_ok_and(|p_pass| p_pass <= BOUNDS_ALPHA);
+    if proves(n) {
+        return None;
+    }
+    let needed = (BOUNDS_ALPHA.ln() / (-p0).ln_1p()).ceil();
+    Some(Finding::CannotProve { check: check.to_string(), n, needed: needed as u32 })
+}
+
+fn end(run: &Run) -> Option<Finding> {
+    match &run.end {
+        None => Some(Finding::Killed { recorded: count(run.samples.len()), planned: run.planned() }),
+        Some(end) => match &end.reason {
+            EndReason::Completed | EndReason::StoppedAtLook(_) => None,
+            reason => Some(Finding::EndedEarly(reason.clone())),
+        },
+    }
+}
+
+fn bursts(verdict: &CheckVerdict) -> Option<Finding> {
+    let design_effect = verdict.evidence.as_ref()?.design_effect;
+    (design_effect > BURSTS).then_some(Finding::DesignEffect { metric: verdict.check.metric, design_effect })
+}
+
+/// Whether most streams with enough events to tell came in one burst.
+fn buffered(scored: &Scored<'_>) -> Option<Finding> {
+    let bursts: Vec<bool> = scored.ok().filter_map(is_burst).collect();
+    let share = bursts.iter().filter(|burst| **burst).count() as f64 / bursts.len().max(1) as f64;
+    (share > 0.5).then_some(Finding::Buffered { share })
+}
+
+/// Whether a stream's content came in one burst; `None` where it has too few events to tell.
+///
+/// All of it within 5 % of the time from the request to its last token, and under 1 ms from one event to the
+/// next: a buffering proxy holds the stream back until it is complete, and then passes it on at network speed.
+fn is_burst(sample: &Sample) -> Option<bool> {
+    let (first, last) = (sample.first_token?, sample.last_token?);
+    let gaps = sample.content_events.checked_sub(1).filter(|_| sample.content_events >= BURST_EVENTS)?;
+    let (spread, whole) = ((last - first).0 as f64, (last - sample.intended).0 as f64);
+    Some(spread < BURST_SHARE * whole && spread < BURST_GAP * f64::from(gaps))
+}
+
+fn estimated(scored: &Scored<'_>) -> Option<Finding> {
+    let sources: Vec<TokenSource> = scored.ok().filter_map(|sample| Some(sample.output_tokens()?.1)).collect();
+    let estimated = sources.iter().filter(|source| **source == TokenSource::Estimated).count();
+    let share = estimated as f64 / sources.len().max(1) as f64;
+    (estimated > 0).then_some(Finding::EstimatedTokens { share })
+}
+
+/// Output lengths against the plan's, over requests the server itself counted.
+fn lengths(scored: &Scored<'_>) -> Option<Finding> {
+    let (mut planned, mut seen, mut n) = (0.0, 0.0, 0.0);
+    for sample in scored.ok() {
+        if let Some((tokens, TokenSource::Usage)) = sample.output_tokens() {
+            planned += f64::from(sample.planned_output);
+            seen += tokens as f64;
+            n += 1.0;
+        }
+    }
+    let differs = planned > 0.0 && (seen - planned).abs() > LENGTH_DRIFT * planned;
+    differs.then(|| Finding::ShortOutputs { planned: planned / n, seen: seen / n })
+}
+
+/// The first message of each kind of failure, most frequent first.
+fn failures(samples: &[&Sample]) -> Vec<Finding> {
+    let failed = samples.iter().copied().filter(|sample| sample.outcome != Outcome::Ok);
+    let counts = outcomes(failed).into_iter();
+    let message = |outcome: Outcome| {
+        let first = samples.iter().filter(|sample| sample.outcome == outcome).find_map(|sample| sample.error.clone());
+        first.unwrap_or_else(|| outcome.name().replace('_', " "))
+    };
+    let findings = counts.map(|counted| Finding::Failure {
+        outcome: counted.outcome,
+        count: counted.count,
+        message: message(counted.outcome),
+    });
+    findings.collect()
+}

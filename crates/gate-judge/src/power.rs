@@ -1,0 +1,50 @@
+//! What a gate can find: the counts that violate each check, and the share it finds with 80 % power.
+
+use gate_model::{GateSpec, Importance, Power};
+use gate_stats::{binomial, power as stats};
+
+use crate::BOUNDS_ALPHA;
+use crate::course::ordered;
+use crate::family::Family;
+
+/// The probability with which [`Power::detects_share`] is found.
+const POWER: f64 = 0.8;
+
+/// What each check can find at these looks, in the order of the spec's checks; `None` for a check without a
+/// test.
+///
+/// A preferred check is judged once, and here at the last look. `detects_share` is 1 where nothing is found
+/// with 80 % power.
+#[must_use]
+pub fn power(spec: &GateSpec, looks: &[u32]) -> Vec<Option<Power>> {
+    let looks = ordered(looks);
+    let required = Family::new(&spec.checks, Importance::Required, &looks);
+    let preferred = Family::new(&spec.checks, Importance::Preferred, looks.last().map_or(&[], std::slice::from_ref));
+    of_families(spec.checks.len(), &[&required, &preferred])
+}
+
+/// What the members of some families can find, by check.
+pub(crate) fn of_families(checks: usize, families: &[&Family]) -> Vec<Option<Power>> {
+    let mut found = vec![None; checks];
+    for family in families {
+        for (check, p0, counts) in family.boundaries() {
+            if let Some(slot) = found.get_mut(check) {
+                *slot = counts.and_then(|counts| of_check(family.looks(), &counts, p0));
+            }
+        }
+    }
+    found
+}
+
+fn of_check(looks: &[u32], counts: &[u32], p0: f64) -> Option<Power> {
+    let last = u64::from(*looks.last()?);
+    let violates_at = looks.iter().zip(counts).map(|(look, count)| (*look, Some(*count).filter(|count| count <= look)));
+    let proves = binomial::pass_count(last, p0, BOUNDS_ALPHA).ok().flatten();
+    let detects = stats::detectable_share(looks, counts, p0, POWER).ok().flatten();
+    Some(Power {
+        violates_at: violates_at.collect(),
+        proves_at_most: proves.and_then(|count| u32::try_from(count).ok()),
+        allowed_share: p0,
+        detects_share: detects.unwrap_or(1.0),
+    })
+}

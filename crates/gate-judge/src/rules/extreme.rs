@@ -1,0 +1,27 @@
+//! `X.max` and `X.min`: one request beyond the bound violates.
+
+use gate_model::{Check, Metric, Quantity};
+use gate_stats::Indicators;
+
+use super::quantile::as_limit;
+use super::{Reading, Test, exceedances, limit};
+use crate::scored::Scored;
+
+/// Reads a check on the largest or smallest value over `ok` requests.
+pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
+    let Metric::Series(series, _) = check.metric else { return None };
+    let seen = scored.measure(check.metric)?;
+    let bound = as_limit(check.op, limit(check));
+    let marks: Indicators = scored.values(series).into_iter().map(|value| bound.mark(value)).collect();
+    Some(Reading {
+        seen: Quantity { value: seen.value, unit: check.metric.unit() },
+        keeps: check.op.holds(seen.value, limit(check)),
+        n: seen.n,
+        k: exceedances(&marks),
+        allowed: 0.0,
+        test: Some(Test::of(&marks, 0.0)?),
+        breaks_at: None,
+        lower: None,
+        upper: None,
+    })
+}

@@ -1,0 +1,188 @@
+//! The requests that are scored, and what a metric's value over them is.
+
+use gate_model::{
+    Aggregate, Arm, ErrorKind, Health, Metric, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
+};
+use gate_stats::{Quantile, Sorted, quantile, summary};
+
+/// The measured requests of one scenario that are judged together, in send order; none of them `cancelled`.
+#[derive(Clone, Debug)]
+pub(crate) struct Scored<'a> {
+    samples: Vec<&'a Sample>,
+    slo: &'a Slo,
+    health: Option<Health>,
+}
+
+/// A metric's value with the requests it rests on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    /// The value, in the metric's unit.
+    pub(crate) value: f64,
+    /// The requests.
+    pub(crate) n: u32,
+}
+
+/// The requests of the arm that is judged, in send order, without those that the run cut off.
+pub(crate) fn measured(samples: &[Sample]) -> Vec<&Sample> {
+    let mut measured: Vec<&Sample> =
+        samples.iter().filter(|sample| sample.arm == Arm::Target && sample.outcome != Outcome::Cancelled).collect();
+    measured.sort_by_key(|sample| sample.index);
+    measured
+}
+
+impl<'a> Scored<'a> {
+    /// The scored requests of all scenarios. The client's health is unknown while the load still runs.
+    pub(crate) fn of_run(samples: &[&'a Sample], slo: &'a Slo, health: Option<Health>) -> Self {
+        Self { samples: samples.to_vec(), slo, health }
+    }
+
+    /// The scored requests of one scenario.
+    pub(crate) fn of_scenario(scenario: u16, samples: &[&'a Sample], slo: &'a Slo, health: Option<Health>) -> Self {
+        let samples = samples.iter().copied().filter(|sample| sample.scenario == scenario).collect();
+        Self { samples, slo, health }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Sample> {
+        self.samples.iter().copied()
+    }
+
+    /// How many.
+    pub(crate) fn n(&self) -> u32 {
+        count(self.samples.len())
+    }
+
+    /// Those that were answered completely.
+    pub(crate) fn ok(&self) -> impl Iterator<Item = &'a Sample> {
+        self.all().filter(|sample| sample.outcome == Outcome::Ok)
+    }
+
+    /// How many failed in this way.
+    pub(crate) fn failed(&self, kind: ErrorKind) -> u32 {
+        count(self.all().filter(|sample| sample.outcome.is(kind, sample.embedded_server_error)).count())
+    }
+
+    /// The share that failed in this way; `None` of nothing.
+    pub(crate) fn share(&self, kind: ErrorKind) -> Option<f64> {
+        (self.n() > 0).then(|| f64::from(self.failed(kind)) / f64::from(self.n()))
+    }
+
+    /// Whether each request was ok and within every `slo:` bound; `None` without such a bound.
+    pub(crate) fn good(&self) -> Option<impl Iterator<Item = bool>> {
+        let slo = self.slo;
+        slo.is_given().then(|| self.all().map(move |sample| sample.is_good(slo)))
+    }
+
+    /// A series over `ok` requests, in send order. How late the client was is known of failed ones too.
+    pub(crate) fn values(&self, series: Series) -> Vec<f64> {
+        let of_all = series == Series::SendLag;
+        self.all()
+            .filter(|sample| of_all || sample.outcome == Outcome::Ok)
+            .filter_map(|sample| sample.value(series))
+            .collect()
+    }
+
+    /// A metric's value; `None` where the run has none.
+    pub(crate) fn measure(&self, metric: Metric) -> Option<Measured> {
+        match metric {
+            Metric::Series(series, aggregate) => self.aggregate(series, aggregate),
+            Metric::ErrorShare(kind) => self.share(kind).map(|value| Measured { value, n: self.n() }),
+            Metric::ErrorCount(kind) => {
+                (self.n() > 0).then(|| Measured { value: f64::from(self.failed(kind)), n: self.n() })
+            }
+            Metric::Attainment => {
+                let good = self.good()?.filter(|good| *good).count();
+                (self.n() > 0).then(|| Measured { value: good as f64 / f64::from(self.n()), n: self.n() })
+            }
+            Metric::Scalar(scalar) => self.scalar(scalar).map(|value| Measured { value, n: self.n() }),
+        }
+    }
+
+    /// A metric's value with its unit.
+    pub(crate) fn quantity(&self, metric: Metric) -> Option<Quantity> {
+        self.measure(metric).map(|measured| Quantity { value: measured.value, unit: metric.unit() })
+    }
+
+    fn aggregate(&self, series: Series, aggregate: Aggregate) -> Option<Measured> {
+        let values = match aggregate {
+            Aggregate::PercentileOfAll(_) => {
+                self.all().filter_map(|sample| of_all(sample, series, f64::INFINITY)).collect()
+            }
+            _ => self.values(series),
+        };
+        let n = count(values.len());
+        let value = match aggregate {
+            Aggregate::Percentile(percentile) | Aggregate::PercentileOfAll(percentile) => {
+                nearest_rank(values, percentile)?
+            }
+            Aggregate::Max => summary::summarize(&values).ok()?.max,
+            Aggregate::Min => summary::summarize(&values).ok()?.min,
+            Aggregate::Stddev => summary::summarize(&values).ok()?.standard_deviation?,
+        };
+        Some(Measured { value, n })
+    }
+
+    fn scalar(&self, scalar: Scalar) -> Option<f64> {
+        let per_second = |amount: f64| self.window_secs().map(|seconds| amount / seconds);
+        let output = || self.values(Series::OutputTokens).iter().sum::<f64>();
+        match scalar {
+            Scalar::ThroughputRequests => per_second(self.ok().count() as f64),
+            Scalar::ThroughputOutputTokens => per_second(output()),
+            Scalar::ThroughputTotalTokens => {
+                per_second(output() + self.values(Series::InputTokens).iter().sum::<f64>())
+            }
+            Scalar::Goodput => per_second(self.good()?.filter(|good| *good).count() as f64),
+            Scalar::AchievedRate => self.rates().map(|rates| rates.achieved),
+            Scalar::ClientCpu => self.health?.cpu_share,
+        }
+    }
+
+    /// From the first `sent` to the last `end`, in seconds; `None` where that is no time at all.
+    fn window_secs(&self) -> Option<f64> {
+        let first = self.all().filter_map(|sample| sample.sent).min()?;
+        let last = self.all().filter_map(|sample| sample.end).max()?;
+        Some((last - first).as_secs_f64()).filter(|seconds| *seconds > 0.0)
+    }
+
+    /// The rate of the plan's own times, and the rate really sent; `None` where the plan spans no time.
+    ///
+    /// A client that can't keep the rate falls further and further behind, so what counts is the least
+    /// lag among the last tenth of the requests: one late request at the end is no short rate.
+    pub(crate) fn rates(&self) -> Option<Rates> {
+        let (first, last) = (self.samples.first()?, self.samples.last()?);
+        let given = (last.intended - first.intended).as_secs_f64();
+        let spaces = self.samples.len().checked_sub(1).filter(|_| given > 0.0)? as f64;
+        let tail = self.samples.len().div_ceil(10);
+        let behind = self.samples.iter().rev().take(tail).filter_map(|sample| sample.value(Series::SendLag));
+        let behind = behind.fold(f64::INFINITY, f64::min).max(0.0) / 1e9;
+        let behind = if behind.is_finite() { behind } else { return None };
+        Some(Rates { planned: spaces / given, achieved: spaces / (given + behind), behind_secs: behind })
+    }
+}
+
+/// Requests per second, planned and achieved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rates {
+    /// By the plan's own times.
+    pub(crate) planned: f64,
+    /// As sent.
+    pub(crate) achieved: f64,
+    /// How far the client was behind the plan at the end, in seconds.
+    pub(crate) behind_secs: f64,
+}
+
+/// A request's value where failures count: they have the `worst` value; `None` where it is undefined.
+pub(crate) fn of_all(sample: &Sample, series: Series, worst: f64) -> Option<f64> {
+    if sample.outcome == Outcome::Ok { sample.value(series) } else { Some(worst) }
+}
+
+/// The nearest-rank estimate; `None` of nothing.
+pub(crate) fn nearest_rank(values: Vec<f64>, percentile: Percentile) -> Option<f64> {
+    let quantile = Quantile::from_thousandths(percentile.thousandths()).ok()?;
+    Some(quantile::nearest_rank(&Sorted::new(values).ok()?, quantile))
+}
+
+/// A count as the file formats hold it.
+pub(crate) fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,163 @@
+//! Whether a run can be judged: its requests, the rate it was sent at, and the client's own health.
+
+use gate_model::{
+    Bound, Cause, Check, CheckOutcome, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome, OutcomeCount, Sample,
+    Scalar, Series, Side, TokenSource, Unit,
+};
+
+use crate::rules::{is_evidence, rule};
+use crate::scored::{Scored, count};
+
+/// The fewest `ok` requests that a verdict by evidence rests on.
+const LEAST_OK: u32 = 20;
+/// The share of 429 answers from which latency says nothing.
+const RATE_LIMITED: f64 = 0.10;
+/// The share of the planned rate that a run may be short of.
+const RATE_SHORT: f64 = 0.05;
+/// Lateness that never counts: timers and schedulers need it.
+const LEAST_LATENESS: Nanos = Nanos::from_millis(5);
+/// Lateness that counts, as a share of the tightest bound it could falsify.
+const LATENESS_SHARE: f64 = 0.05;
+/// The share of requests that may be late.
+const LATE_REQUESTS: f64 = 0.05;
+/// The CPU share from which the client itself is the bottleneck.
+const CPU_BUSY: f64 = 0.90;
+
+/// Why a check cannot be measured at a look, by its requests alone.
+pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>) -> Option<Cause> {
+    if scored.n() == 0 {
+        return Some(Cause::NoData);
+    }
+    if scored.all().all(says_nothing) {
+        let outcomes = outcomes(scored.all());
+        return Some(Cause::NothingReached { outcomes, message: scored.all().find_map(|one| one.error.clone()) });
+    }
+    if check.metric.is_latency()
+        && let Some(share) = rate_limited(scored)
+    {
+        return Some(Cause::RateLimited { share });
+    }
+    (check.metric.needs_tokens() && is_estimated(check.metric, scored)).then_some(Cause::EstimatedTokens)
+}
+
+/// The share of 429 answers, where there are too many of them to judge latency.
+pub(crate) fn rate_limited(scored: &Scored<'_>) -> Option<f64> {
+    scored.share(ErrorKind::Http429).filter(|share| *share > RATE_LIMITED)
+}
+
+/// Whether a request failed before the server's performance had any part in it: no connection, no
+/// permission, no such path or model, no quota.
+fn says_nothing(sample: &Sample) -> bool {
+    match sample.outcome {
+        Outcome::Connect | Outcome::Tls | Outcome::TimeoutConnect | Outcome::Http429 => true,
+        Outcome::Http4xx => matches!(sample.status, Some(401 | 403 | 404)),
+        _ => false,
+    }
+}
+
+/// Whether the counts a token metric rests on are, even for one request, estimated from events.
+fn is_estimated(metric: Metric, scored: &Scored<'_>) -> bool {
+    let series = if let Metric::Series(series, _) = metric { series } else { Series::OutputTokens };
+    scored.ok().any(|sample| sample.token_source(series) == Some(TokenSource::Estimated))
+}
+
+/// How requests ended, most frequent first.
+pub(crate) fn outcomes<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<OutcomeCount> {
+    let ended: Vec<Outcome> = samples.map(|sample| sample.outcome).collect();
+    let mut counts: Vec<OutcomeCount> = Outcome::ALL
+        .into_iter()
+        .map(|outcome| OutcomeCount { outcome, count: count(ended.iter().filter(|one| **one == outcome).count()) })
+        .filter(|counted| counted.count > 0)
+        .collect();
+    counts.sort_by_key(|counted| std::cmp::Reverse(counted.count));
+    counts
+}
+
+/// What was wrong with the sending side of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ClientFaults {
+    /// The rate was short: the load that was asked for never was.
+    pub(crate) short: Option<Cause>,
+    /// The client was slow: what it measured is no better than the truth, and may be worse.
+    pub(crate) slow: Vec<Cause>,
+}
+
+impl ClientFaults {
+    /// Looks for them in the judged requests of all scenarios.
+    pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health) -> Self {
+        let short = scored.rates().filter(|rates| {
+            rates.achieved < (1.0 - RATE_SHORT) * rates.planned && rates.behind_secs > LEAST_LATENESS.as_secs_f64()
+        });
+        let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.achieved });
+
+        let limit = lateness_limit(spec, |series| series == Series::Ttft);
+        let lags = scored.values(Series::SendLag);
+        let late = lags.iter().filter(|lag| **lag > limit.0 as f64).count() as f64 / lags.len().max(1) as f64;
+        let late = (late > LATE_REQUESTS).then_some(Cause::ClientLate { share: late, limit });
+
+        let limit = lateness_limit(spec, |_| true);
+        let delay = health.loop_delay_p95.filter(|p95| *p95 > limit);
+        let delay = delay.map(|p95| Cause::LoopDelay { p95, limit });
+
+        let busy = health.cpu_share.filter(|share| *share > CPU_BUSY).map(|share| Cause::ClientCpu { share });
+        Self { short, slow: [late, delay, busy].into_iter().flatten().collect() }
+    }
+
+    /// What is left of an outcome.
+    ///
+    /// At a short rate nothing was measured, except what the client says of itself, and failures that broke
+    /// their bound under less load than planned. A slow client takes away only what its slowness may have
+    /// caused.
+    pub(crate) fn apply(&self, check: &Check, outcome: CheckOutcome) -> CheckOutcome {
+        let of_client = matches!(
+            check.metric,
+            Metric::Series(Series::SendLag, _) | Metric::Scalar(Scalar::AchievedRate | Scalar::ClientCpu)
+        );
+        if of_client || matches!(outcome, CheckOutcome::CouldNotMeasure { .. }) {
+            return outcome;
+        }
+        let is_bad = matches!(outcome, CheckOutcome::Violated | CheckOutcome::Inconclusive { side: Side::Over });
+        let is_failures = matches!(check.metric, Metric::ErrorShare(_) | Metric::ErrorCount(_));
+        let cause = match (&self.short, self.slow.first()) {
+            (Some(short), _) if !(is_failures && is_bad) => Some(short),
+            (_, Some(slow)) if check.metric.is_latency() && is_bad => Some(slow),
+            _ => None,
+        };
+        cause.map_or(outcome, |cause| CheckOutcome::CouldNotMeasure { cause: cause.clone() })
+    }
+}
+
+/// Takes back what evidence cannot say with so few `ok` requests; a violation on what there is stands.
+pub(crate) fn needs_enough_ok(check: &Check, ok: u32, outcome: CheckOutcome) -> CheckOutcome {
+    let few = is_evidence(rule(check)) && ok < LEAST_OK;
+    match outcome {
+        CheckOutcome::Met
+        | CheckOutcome::Inconclusive { .. }
+        | CheckOutcome::CouldNotMeasure { cause: Cause::NoData }
+            if few =>
+        {
+            CheckOutcome::CouldNotMeasure { cause: Cause::TooFewOk { ok, needed: LEAST_OK } }
+        }
+        outcome => outcome,
+    }
+}
+
+/// How late a client may be: a share of the tightest bound on the chosen latencies, and never under 5 ms.
+fn lateness_limit(spec: &GateSpec, counts: impl Fn(Series) -> bool) -> Nanos {
+    let checks = spec.checks.iter().filter_map(|check| {
+        let Metric::Series(series, _) = check.metric else { return None };
+        let Bound::Absolute(bound) = &check.bound;
+        let is_upper = matches!(check.op, Op::Less | Op::AtMost) && bound.unit == Unit::Time;
+        (is_upper && check.metric.is_latency()).then_some((series, bound.value))
+    });
+    let slo = [
+        (Series::Ttft, spec.slo.ttft),
+        (Series::Ttfa, spec.slo.ttfa),
+        (Series::Tpot, spec.slo.tpot),
+        (Series::E2e, spec.slo.e2e),
+    ];
+    let slo = slo.into_iter().filter_map(|(series, bound)| Some((series, bound?.0 as f64)));
+    let tightest = checks.chain(slo).filter(|(series, _)| counts(*series)).map(|(_, bound)| bound).reduce(f64::min);
+    let share = tightest.map_or(Nanos::ZERO, |bound| Nanos::from_secs_f64(LATENESS_SHARE * bound / 1e9));
+    share.max(LEAST_LATENESS)
+}

@@ -1,0 +1,137 @@
+//! How often the whole procedure is wrong, and how often it finds a regression: in virtual time, by fixed seeds.
+
+use gate_engine::simulate;
+use gate_judge::judge;
+use gate_model::{
+    Arm, CheckOutcome, EndReason, EngineParams, Faults, GateSpec, Latency, Nanos, Outcome, PLAN_SCHEMA, Plan,
+    PlannedRequest, Run, Sample, Shape, Status,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::{SPACING, failed, gate, lognormal, ok, run};
+
+/// The 95th percentile of the standard normal distribution.
+const Z95: f64 = 1.644_853_626_951_472_2;
+const SIGMA: f64 = 0.25;
+
+/// The share of judgings that end red.
+fn red(spec: &GateSpec, judgings: u64, mut draw: impl FnMut(&mut ChaCha8Rng, u32) -> Sample) -> f64 {
+    let red = (0..judgings).filter(|seed| {
+        let mut rng = ChaCha8Rng::seed_from_u64(*seed);
+        let samples = (0..100).map(|index| draw(&mut rng, index)).collect();
+        judge(&run(spec, samples, EndReason::Completed)).status == Status::Violated
+    });
+    red.count() as f64 / judgings as f64
+}
+
+/// A run of the simulated engine: 100 requests, each of so many tokens.
+fn engine(spec: &GateSpec, params: &EngineParams, output_tokens: u32) -> Run {
+    let request = |index: u32| PlannedRequest {
+        index,
+        scenario: 0,
+        arm: Arm::Target,
+        pair: None,
+        turn: 0,
+        at: Nanos(SPACING.0 * i64::from(index)),
+        input_tokens: 100,
+        output_tokens,
+    };
+    let plan = Plan {
+        schema: PLAN_SCHEMA,
+        seed: params.seed,
+        scenarios: vec!["chat".to_owned()],
+        looks: vec![30, 50, 100],
+        warmup: Vec::new(),
+        requests: (0..100).map(request).collect(),
+    };
+    simulate(params, &plan, run(spec, Vec::new(), EndReason::Completed).header)
+}
+
+#[test]
+fn exactly_at_the_limit() {
+    let (mean, stddev) = (200.0_f64, 50.0_f64);
+    let sigma2 = (1.0 + stddev * stddev / (mean * mean)).ln();
+    let limit = (mean.ln() - sigma2 / 2.0 + Z95 * sigma2.sqrt()).exp();
+    let spec = gate(&[&format!("ttft.p95 < {limit:.6}ms")], &[]);
+    let ttft = Latency { mean: Nanos::from_millis(200), stddev: Nanos::from_millis(50), shape: Shape::Lognormal };
+    let red = (0..2000).filter(|seed| {
+        let params = EngineParams { ttft, seed: *seed, ..EngineParams::default() };
+        judge(&engine(&spec, &params, 2)).status == Status::Violated
+    });
+    let share = red.count() as f64 / 2000.0;
+    assert!((0.015..=0.05).contains(&share), "{share}");
+}
+
+#[test]
+fn an_engine_with_faults_is_red_and_a_healthy_one_is_not() {
+    let spec = gate(&["ttft.p95 < 800ms", "tpot.p95 < 50ms", "errors.rate < 5%"], &[]);
+    let with = |faults: Faults, dies_after: Option<u32>| {
+        let params = EngineParams { faults, dies_after, ..EngineParams::default() };
+        judge(&engine(&spec, &params, 10))
+    };
+    assert_eq!(with(Faults::default(), None).status, Status::Passed);
+    for faults in [
+        Faults { http_500: 0.3, ..Faults::default() },
+        Faults { stream_error: 0.3, ..Faults::default() },
+        Faults { stall: 0.3, ..Faults::default() },
+        Faults { reset: 0.3, ..Faults::default() },
+        Faults { truncate: 0.3, ..Faults::default() },
+    ] {
+        assert_eq!(with(faults, None).checks[2].outcome, CheckOutcome::Violated, "{faults:?}");
+    }
+    assert_eq!(with(Faults::default(), Some(26)).checks[2].outcome, CheckOutcome::Violated);
+}
+
+/// A gate of eight checks whose limits are this multiple of the true values, on latencies that are drawn
+/// with `slower` times the median.
+fn eight_checks(headroom: f64, slower: f64, judgings: u64) -> f64 {
+    let (ttft, tpot) = (200.0, 20.0);
+    let tail = (Z95 * SIGMA).exp();
+    let limits = [
+        format!("ttft.p50 < {:.6}ms", ttft * headroom),
+        format!("ttft.p90 < {:.6}ms", ttft * (1.281_551_565_5 * SIGMA).exp() * headroom),
+        format!("ttft.p95 < {:.6}ms", ttft * tail * headroom),
+        format!("tpot.p50 < {:.6}ms", tpot * headroom),
+        format!("tpot.p95 < {:.6}ms", tpot * tail * headroom),
+        format!("e2e.p50 < {:.6}ms", (ttft + 49.0 * tpot) * headroom),
+        format!("e2e.p95 < {:.6}ms", (ttft + 49.0 * tpot) * tail * headroom),
+        "errors.rate < 5%".to_owned(),
+    ];
+    let spec = gate(&limits.each_ref().map(String::as_str), &[]);
+    red(&spec, judgings, |rng, index| {
+        let ttft = lognormal(rng, ttft * slower, SIGMA);
+        ok(index, ttft, lognormal(rng, tpot * slower, SIGMA))
+    })
+}
+
+#[test]
+fn healthy_at_four_fifths_of_every_limit() {
+    let share = eight_checks(1.25, 1.0, 2000);
+    assert!(share <= 0.005, "{share}");
+}
+
+#[test]
+fn finds_half_slower_again() {
+    let share = eight_checks(1.0, 1.5, 200);
+    assert!(share >= 0.95, "{share}");
+    let limit = 200.0 * (Z95 * SIGMA).exp();
+    let spec = gate(&[&format!("ttft.p95 < {limit:.6}ms")], &[]);
+    let share = red(&spec, 500, |rng, index| ok(index, lognormal(rng, 300.0, SIGMA), 10.0));
+    assert!(share >= 0.95, "{share}");
+}
+
+#[test]
+fn a_third_of_errors_is_always_red() {
+    let spec = gate(&["ttft.p95 < 10s", "errors.rate < 5%"], &[]);
+    for outcome in [Outcome::Http5xx, Outcome::StreamError, Outcome::TimeoutStall, Outcome::Reset, Outcome::Truncated] {
+        let share = red(
+            &spec,
+            100,
+            |rng, index| {
+                if rng.random_bool(0.3) { failed(index, outcome) } else { ok(index, 100.0, 10.0) }
+            },
+        );
+        assert_eq!(share, 1.0, "{}", outcome.name());
+    }
+}

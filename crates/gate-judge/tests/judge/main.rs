@@ -1,0 +1,16 @@
+//! Tests of whole verdicts.
+
+#[cfg(test)]
+mod calibration;
+#[cfg(test)]
+mod referee;
+#[cfg(test)]
+mod robustness;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod validity;
+#[cfg(test)]
+mod whole_gate;

@@ -43,6 +43,7 @@ pub fn judge(run: &Run) -> Verdict {
         simulated: run.header.simulated,
         status,
         exit,
+        policy: spec.outcomes,
         figures: facts::figures(run, decided.as_ref()),
         run: facts::of_run(run, decided.as_ref()),
         checks,

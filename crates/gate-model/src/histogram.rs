@@ -12,8 +12,11 @@ const PRECISION: u32 = 5;
 /// Counts of durations in log-linear buckets: 32 per power of two, so a bucket is at most 1/32 (3.2 %) wide.
 ///
 /// Values below 32 ns are exact; negative ones count as zero.
+///
+/// It is written as a list of `[bucket, count]` pairs: a map's integer keys would not survive the journal's
+/// tagged lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<(u16, u64)>", into = "Vec<(u16, u64)>")]
 pub struct Histogram {
     counts: BTreeMap<u16, u64>,
 }
@@ -34,7 +37,7 @@ impl Histogram {
     /// How many durations it holds.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 
     /// Each non-empty bucket's lower edge with its count, ascending.
@@ -47,9 +50,26 @@ impl Histogram {
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
         let mut seen = 0;
         self.iter().find_map(|(edge, count)| {
-            seen += count;
+            seen = count.saturating_add(seen);
             (rank > 0 && seen >= rank).then_some(edge)
         })
+    }
+}
+
+impl From<Vec<(u16, u64)>> for Histogram {
+    fn from(pairs: Vec<(u16, u64)>) -> Self {
+        let mut counts = BTreeMap::new();
+        for (bucket, count) in pairs {
+            let held: &mut u64 = counts.entry(bucket).or_insert(0);
+            *held = held.saturating_add(count);
+        }
+        Self { counts }
+    }
+}
+
+impl From<Histogram> for Vec<(u16, u64)> {
+    fn from(histogram: Histogram) -> Self {
+        histogram.counts.into_iter().collect()
     }
 }
 

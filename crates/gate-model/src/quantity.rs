@@ -235,6 +235,7 @@ fn significant(value: f64) -> String {
     let decimals =
         if value == value.trunc() || magnitude >= 99.95 { 0 } else { if magnitude >= 9.995 { 1 } else { 2 } };
     let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let mut grouped = String::with_capacity(text.len() + 4);
@@ -282,6 +283,7 @@ mod tests {
         assert_eq!(time(12_345.0), "12.3 s");
         assert_eq!(Quantity::share(0.04218).to_string(), "4.22 %");
         assert_eq!(Quantity::share(1.0).to_string(), "100 %");
+        assert_eq!(Quantity::share(0.07).to_string(), "7 %");
         assert_eq!(Quantity { value: f64::INFINITY, unit: Unit::Time }.to_string(), "∞");
         assert_eq!(Quantity::count(1_234_567.0).to_string(), "1,234,567");
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, EndReason, ExitCode, Health, Metric, Nanos, Outcome, Override, Quantity};
+use crate::{Check, EndReason, ExitCode, Health, Metric, Nanos, Outcome, Outcomes, Override, Quantity};
 
 /// The version of the verdict's file format.
 pub const VERDICT_SCHEMA: u32 = 1;
@@ -352,6 +352,8 @@ pub struct Verdict {
     pub status: Status,
     /// The exit code of a job with this gate alone.
     pub exit: ExitCode,
+    /// What outcomes other than violated and met cost the build.
+    pub policy: Outcomes,
     /// Every declared and implied check.
     pub checks: Vec<CheckVerdict>,
     /// What a reader should know.

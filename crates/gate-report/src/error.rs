@@ -1,0 +1,21 @@
+//! Why a report could not be made.
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The JUnit builder gave up.
+    #[error("build the JUnit report: {0}")]
+    Build(#[from] junit_report::Error),
+    /// The JUnit file could not be completed.
+    #[error("complete the JUnit report: {0}")]
+    Xml(#[from] quick_xml::Error),
+    /// The JUnit file could not be written to memory.
+    #[error("complete the JUnit report: {0}")]
+    Write(#[from] std::io::Error),
+    /// A part of the JUnit file is not text.
+    #[error("complete the JUnit report: {0}")]
+    Text(#[from] std::string::FromUtf8Error),
+    /// A value has no JSON form.
+    #[error("write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}

@@ -1,0 +1,123 @@
+//! One function per target, for text that came from outside: a server's message, a name in a spec.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Text for a terminal or a log: one line, without escape sequences, control characters or marks that reorder text.
+///
+/// Line ends and tabs become single blanks, so that no server can add a line to a report.
+#[must_use]
+pub fn terminal(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for symbol in strip_ansi(text).chars() {
+        match symbol {
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => {
+                if !clean.ends_with(' ') {
+                    clean.push(' ');
+                }
+            }
+            symbol if symbol.is_control() || reorders(symbol) => {}
+            symbol => clean.push(symbol),
+        }
+    }
+    clean
+}
+
+/// Text for any place in an XML 1.0 file, before the writer escapes markup: without ANSI sequences, what XML forbids
+/// as U+FFFD, and `]]>` broken so that it cannot end a CDATA section.
+#[must_use]
+pub fn xml_text(text: &str) -> String {
+    let clean: String =
+        strip_ansi(text).chars().map(|symbol| if in_xml(symbol) { symbol } else { '\u{fffd}' }).collect();
+    clean.replace("]]>", "]] >")
+}
+
+/// Whether XML 1.0 allows the character; C1 controls are allowed but discouraged, and left out here.
+fn in_xml(symbol: char) -> bool {
+    match symbol {
+        '\t' | '\n' | '\r' => true,
+        '\u{fffe}' | '\u{ffff}' => false,
+        symbol => !symbol.is_control(),
+    }
+}
+
+/// Whether the character changes the order of the text around it.
+fn reorders(symbol: char) -> bool {
+    matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text without ANSI escape sequences. An unfinished one loses its introducer only, so that nothing is hidden.
+fn strip_ansi(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut symbols = text.chars().peekable();
+    while let Some(symbol) = symbols.next() {
+        match symbol {
+            '\u{1b}' => match symbols.peek() {
+                Some('[') => {
+                    symbols.next();
+                    skip_control_sequence(&mut symbols);
+                }
+                Some(']' | 'P' | 'X' | '^' | '_') => {
+                    symbols.next();
+                    skip_control_string(&mut symbols);
+                }
+                _ => {}
+            },
+            '\u{9b}' => skip_control_sequence(&mut symbols),
+            symbol => clean.push(symbol),
+        }
+    }
+    clean
+}
+
+/// Skips parameters and the final character of `ESC [ …`.
+fn skip_control_sequence(symbols: &mut Peekable<Chars<'_>>) {
+    while symbols.next_if(|symbol| matches!(symbol, ' '..='?')).is_some() {}
+    symbols.next_if(|symbol| matches!(symbol, '@'..='~'));
+}
+
+/// Skips `ESC ] …` up to BEL or `ESC \`, if either comes.
+fn skip_control_string(symbols: &mut Peekable<Chars<'_>>) {
+    let mut ahead = symbols.clone();
+    while let Some(symbol) = ahead.next() {
+        if symbol == '\u{7}' || (symbol == '\u{1b}' && ahead.next_if_eq(&'\\').is_some()) {
+            *symbols = ahead;
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_one_harmless_line() {
+        for (hostile, clean) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}rest", "rest"),
+            ("\u{1b}]8;;http://evil\u{1b}\\link", "link"),
+            ("\u{1b}]unfinished", "unfinished"),
+            ("\u{9b}2Jcleared", "cleared"),
+            ("\u{1b}cgone", "cgone"),
+            ("a\r\n\tb\u{8}\u{0}", "a b"),
+            ("\u{202e}gnp.exe", "gnp.exe"),
+            ("é 漢 — fine", "é 漢 — fine"),
+        ] {
+            assert_eq!(terminal(hostile), clean, "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn xml_gets_only_what_it_allows() {
+        for (hostile, clean) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("a\u{0}b\u{ffff}c\u{85}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
+            ("x]]>y]]]>", "x]] >y]]] >"),
+            ("]\u{1b}[0m]>", "]] >"),
+            ("<&\"'>\n\t", "<&\"'>\n\t"),
+        ] {
+            assert_eq!(xml_text(hostile), clean, "{hostile:?}");
+        }
+    }
+}

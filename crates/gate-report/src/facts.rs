@@ -1,0 +1,107 @@
+//! The facts of a run, a line each.
+
+use gate_model::{Nanos, Outcome, OutcomeCount, Override, Quantity, Verdict};
+
+use crate::escape;
+use crate::layout::{listed, wrap};
+use crate::words::{self, figure, grouped, number};
+
+/// The facts of the run and what flags changed.
+pub(crate) fn facts(verdict: &Verdict) -> String {
+    let run = &verdict.run;
+    let mut lines = vec![("target", target(verdict)), ("requests", requests(verdict))];
+    let figures = verdict.figures.iter().filter_map(|figure| {
+        let scenario = run.scenarios.get(usize::from(figure.scenario)).filter(|_| run.scenarios.len() > 1);
+        let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
+        figure.value.map(|value| format!("{scenario}{} {}", figure.metric, words::figure(value)))
+    });
+    lines.push(("figures", figures.collect::<Vec<_>>().join(", ")));
+    lines.push(("time", pace(verdict)));
+    lines.push((
+        "warm-up",
+        run.cold_ttft.map_or(String::new(), |cold| format!("first request's ttft {}, not scored", time(cold))),
+    ));
+    lines.push(("client", client(verdict)));
+    let imported = run.imported_from.as_ref().map(|format| format!(", imported from {format}")).unwrap_or_default();
+    lines.push(("run", format!("{}, started {}, gate {}{imported}", run.run_id, run.started, verdict.gate)));
+    lines.push(("set by flags", overrides(&verdict.overrides)));
+    format!("\n{}", listing(lines))
+}
+
+/// Names with their facts, one below the other; a fact without words is left out.
+pub(crate) fn listing<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let known = facts.into_iter().filter(|(_, fact)| !fact.is_empty());
+    known.map(|(name, fact)| wrap(&format!("{name:<14}"), 14, &escape::terminal(&fact))).collect()
+}
+
+/// What flags changed.
+pub(crate) fn overrides(changes: &[Override]) -> String {
+    let changes = changes.iter().map(|change| format!("{} {}={}", change.flag, change.path, change.value));
+    changes.collect::<Vec<_>>().join(", ")
+}
+
+fn target(verdict: &Verdict) -> String {
+    let model = verdict.run.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+    format!("{}{model}", verdict.run.target)
+}
+
+fn requests(verdict: &Verdict) -> String {
+    let run = &verdict.run;
+    let of = if run.decided_at.is_some() { String::new() } else { format!(" of at most {}", grouped(run.planned)) };
+    let mut text = format!("{}{of} sent", grouped(run.sent));
+    if run.judged > 0 {
+        text.push_str(&format!(", {} judged: {}", grouped(run.judged), ways(&run.outcomes)));
+    }
+    if run.looks.len() > 1 {
+        let looks = listed(&run.looks.iter().map(|look| grouped(*look)).collect::<Vec<_>>(), "and");
+        let decided = run.decided_at.map(|look| format!(", decided at {}", grouped(look))).unwrap_or_default();
+        text.push_str(&format!("; looks at {looks}{decided}"));
+    }
+    text
+}
+
+fn ways(outcomes: &[OutcomeCount]) -> String {
+    match outcomes {
+        [all] if all.outcome == Outcome::Ok => "all ok".to_owned(),
+        several => {
+            let ways = several.iter().map(|way| format!("{} {}", grouped(way.count), way.outcome.name()));
+            ways.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// How long the run took, and its rates.
+fn pace(verdict: &Verdict) -> String {
+    let took = (verdict.run.duration.0 > 0).then(|| long_time(verdict.run.duration));
+    let rates = verdict.run.rates;
+    let rates = rates.map(|(planned, sent)| format!("{}/s planned, {}/s sent", number(planned), number(sent)));
+    [took, rates].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// A time of seconds or more, in seconds up to ten minutes.
+pub(crate) fn long_time(time: Nanos) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 600.0 { format!("{} s", number(seconds)) } else { figure(Quantity::time(time)) }
+}
+
+/// The client's own health; of an imported run nothing is known.
+fn client(verdict: &Verdict) -> String {
+    if verdict.run.imported_from.is_some() {
+        return String::new();
+    }
+    let health = &verdict.run.health;
+    let parts = [
+        verdict.run.send_lag.map(|(p50, p99)| format!("sends late by {} (p50) and {} (p99)", time(p50), time(p99))),
+        health.cpu_share.map(|share| format!("{} of its CPU used", figure(Quantity::share(share)))),
+        health.loop_delay_p95.map(|delay| format!("reads late by {} (p95)", time(delay))),
+    ];
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
+    if !parts.is_empty() {
+        parts.push(format!("{} clock", verdict.run.clock));
+    }
+    parts.join("; ")
+}
+
+fn time(nanos: Nanos) -> String {
+    figure(Quantity::time(nanos))
+}

@@ -1,0 +1,170 @@
+//! The verdicts as a JUnit file, for the CI systems' own test views.
+
+mod complete;
+
+use std::collections::HashSet;
+
+use gate_model::{CheckOutcome, CheckVerdict, Importance, Nanos, Policy, Rule, Side, Verdict};
+use junit_report::{Duration, OffsetDateTime, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
+
+use crate::ReportError;
+use crate::escape::{self, xml_text};
+use crate::facts::facts;
+use crate::layout::counted;
+use crate::words::{
+    SIMULATED, beyond_word, bounds, check_label, figure, finding_sentence, grouped, number, outcome_sentence,
+    why_sentence,
+};
+use complete::{Completion, complete};
+
+/// The verdicts as JUnit XML: one suite per scenario, one testcase per check, declared and implied alike.
+///
+/// Met and within pass; violated is a `failure`, could not measure an `error`, over is `skipped` with its reason,
+/// or a `failure` of type `inconclusive` where the gate ended inconclusive. A preferred check that did not pass is
+/// `skipped`. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
+/// testcases up get the run's time.
+///
+/// # Errors
+/// [`ReportError`], where the XML cannot be built.
+pub fn junit(verdicts: &[Verdict]) -> Result<String, ReportError> {
+    let mut names = HashSet::new();
+    let mut report = ReportBuilder::new();
+    let mut completions = Vec::new();
+    for verdict in verdicts {
+        let scenarios = scenarios(verdict);
+        let last = scenarios.len().saturating_sub(1);
+        for (scenario, name) in scenarios {
+            let classname = classname(verdict, &name);
+            // A scenario that has no name is no reason to lose its checks.
+            let belongs = |check: &&CheckVerdict| usize::from(check.check.scenario).min(last) == scenario;
+            let checks = verdict.checks.iter().filter(belongs);
+            let checks: Vec<&CheckVerdict> = checks.collect();
+            let times = shares(verdict.run.duration, checks.len());
+            let cases = checks.iter().zip(times).map(|(check, time)| {
+                let name = unique(&mut names, &classname, &one_line(&check_label(&check.check)));
+                testcase(verdict, check, name, &classname, time)
+            });
+            let suite = suite(verdict, &classname, cases.collect());
+            completions.push(Completion::of(verdict, &checks, suite.skipped()));
+            report.add_testsuite(suite);
+        }
+    }
+    let mut built = Vec::new();
+    report.build().write_xml(&mut built)?;
+    complete(&String::from_utf8(built)?, &completions)
+}
+
+/// The scenarios with their index; a verdict without any has one, named as the gate.
+fn scenarios(verdict: &Verdict) -> Vec<(usize, String)> {
+    if verdict.run.scenarios.is_empty() {
+        return vec![(0, verdict.name.clone())];
+    }
+    verdict.run.scenarios.iter().cloned().enumerate().collect()
+}
+
+/// `gate.chat`, or `gate.chat.long` for the scenario `long`: CI systems split it at its last dot.
+fn classname(verdict: &Verdict, scenario: &str) -> String {
+    let name = &verdict.name;
+    one_line(&if scenario == name { format!("gate.{name}") } else { format!("gate.{name}.{scenario}") })
+}
+
+/// The name, made unique within its class by a number where it stands there twice: readers keep only the first.
+fn unique(names: &mut HashSet<(String, String)>, classname: &str, name: &str) -> String {
+    let numbered = (2..).map(|number| format!("{name} #{number}"));
+    let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
+    candidates.find(|name| names.insert((classname.to_owned(), name.clone()))).unwrap_or_default()
+}
+
+/// The duration in whole milliseconds, cut into equal parts; the first takes what is left.
+fn shares(duration: Nanos, parts: usize) -> Vec<Duration> {
+    let millis = (duration.0.max(0) + 500_000) / 1_000_000;
+    let count = i64::try_from(parts).unwrap_or(i64::MAX).max(1);
+    let first = millis / count + millis % count;
+    (0..parts).map(|part| Duration::milliseconds(if part == 0 { first } else { millis / count })).collect()
+}
+
+/// A suite, built field by field: the builder would ask the clock, and its timestamp is the run's anyway.
+fn suite(verdict: &Verdict, classname: &str, testcases: Vec<TestCase>) -> TestSuite {
+    let heading = if verdict.simulated { format!("{SIMULATED}\n\n") } else { String::new() };
+    let findings = verdict.findings.iter().map(|finding| format!("{}\n", escape::terminal(&finding_sentence(finding))));
+    let output = format!("{heading}{}{}", findings.collect::<String>(), facts(verdict));
+    TestSuite {
+        name: if verdict.simulated { format!("SIMULATED ENGINE: {classname}") } else { classname.to_owned() },
+        package: String::new(),
+        timestamp: OffsetDateTime::UNIX_EPOCH,
+        hostname: String::new(),
+        testcases,
+        system_out: Some(xml_text(&output)),
+        system_err: None,
+    }
+}
+
+fn testcase(verdict: &Verdict, check: &CheckVerdict, name: String, classname: &str, time: Duration) -> TestCase {
+    let sentence = one_line(&outcome_sentence(check));
+    let body = || xml_text(&body(check));
+    let preferred = check.check.importance == Importance::Preferred;
+    let mut case = match &check.outcome {
+        CheckOutcome::Met => TestCaseBuilder::success(&name, time),
+        CheckOutcome::Inconclusive { side: Side::Within } => {
+            let mut case = TestCaseBuilder::success(&name, time);
+            case.set_system_out(&sentence);
+            case
+        }
+        _ if preferred => TestCaseBuilder::skipped_with_cause(&name, "preferred", &sentence),
+        CheckOutcome::Violated => {
+            let mut case = TestCaseBuilder::failure(&name, time, "violated", &sentence);
+            case.set_trace(&body());
+            case
+        }
+        CheckOutcome::Inconclusive { side: Side::Over } if verdict.policy.inconclusive == Policy::Fail => {
+            let mut case = TestCaseBuilder::failure(&name, time, "inconclusive", &sentence);
+            case.set_trace(&body());
+            case
+        }
+        CheckOutcome::Inconclusive { side: Side::Over } => {
+            TestCaseBuilder::skipped_with_cause(&name, "not_proven", &sentence)
+        }
+        CheckOutcome::CouldNotMeasure { .. } => {
+            let mut case = TestCaseBuilder::error(&name, time, "could_not_measure", &sentence);
+            case.set_trace(&body());
+            case
+        }
+    };
+    let file = check.check.place().map_or(&verdict.spec_file, |place| &place.file);
+    let mut case = case.set_classname(classname).set_filepath(&one_line(file)).build();
+    // The builder gives a skipped case no time.
+    case.time = time;
+    case
+}
+
+/// All numbers of a check, a line each. Some readers show nothing else of a failure.
+fn body(check: &CheckVerdict) -> String {
+    let mut lines = vec![outcome_sentence(check), String::new()];
+    lines.push(format!("required:  {}", check.check));
+    if let Some(seen) = check.seen {
+        let bounds = check.evidence.as_ref().map(bounds).filter(|bounds| !bounds.is_empty());
+        let bounds = bounds.map(|bounds| format!(" (95 % bounds {bounds})")).unwrap_or_default();
+        lines.push(format!("seen:      {}{bounds}", figure(seen)));
+    }
+    if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {
+        lines.push(format!("n:         {}", counted(evidence.n as usize, "request")));
+        lines.push(format!("k:         {} {}", grouped(evidence.k), beyond_word(&check.check)));
+        lines.push(format!("allowed:   {}", number(evidence.allowed)));
+        if matches!(check.rule, Rule::Quantile | Rule::Rate) {
+            let needed = evidence.needed.map_or_else(|| "no count is enough at this size".to_owned(), grouped);
+            lines.push(format!("needed:    {needed}"));
+        }
+    }
+    if !matches!(check.outcome, CheckOutcome::CouldNotMeasure { .. }) {
+        lines.push(format!("why:       {}", why_sentence(check)));
+    }
+    if let Some(place) = check.check.place() {
+        lines.push(format!("spec:      {}:{}", place.file, place.line));
+    }
+    lines.iter().map(|line| escape::terminal(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Text for an attribute: one line, and fit for XML.
+fn one_line(text: &str) -> String {
+    xml_text(&escape::terminal(text))
+}

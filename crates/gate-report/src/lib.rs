@@ -1,0 +1,30 @@
+//! What people and machines read: a [`Verdict`](gate_model::Verdict), a [`Run`](gate_model::Run), a plan or a list
+//! of diagnostics becomes text.
+//!
+//! Everything here is a pure function. Nothing is judged and nothing is written: the verdict was computed once, and
+//! each report only words it for its reader. Every text from outside passes the [`escape`] function of its target.
+
+mod diagnostics;
+mod error;
+pub mod escape;
+mod facts;
+mod json;
+mod junit;
+mod layout;
+mod plan;
+mod progress;
+mod samples;
+mod style;
+mod terminal;
+pub mod words;
+
+pub use diagnostics::diagnostics;
+pub use error::ReportError;
+pub use json::verdict_json;
+pub use junit::junit;
+pub use plan::{PlanView, plan_json, plan_text};
+pub use progress::{Progress, progress_line};
+pub use samples::samples;
+pub use style::Style;
+pub use terminal::terminal;
+pub use words::end_reason;

@@ -1,0 +1,119 @@
+//! Every verdict of `fixtures/reports` gives exactly the text and the JUnit file that lie beside it.
+//!
+//! `UPDATE_FIXTURES=1` writes them anew: read the difference before you keep it.
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use gate_model::Verdict;
+    use gate_report::{Style, junit, terminal, verdict_json};
+    use quick_xml::events::Event;
+
+    fn folder() -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
+    }
+
+    /// Each verdict with its name.
+    fn verdicts() -> Vec<(String, Verdict)> {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        let named = paths.into_iter().map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            (name.clone(), serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}")))
+        });
+        let named: Vec<_> = named.collect();
+        assert!(named.len() >= 10);
+        named
+    }
+
+    fn expect(file: &str, text: &str) {
+        let path = folder().join(file);
+        if std::env::var_os("UPDATE_FIXTURES").is_some() {
+            fs::write(&path, text).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(text, expected, "{file}");
+    }
+
+    #[test]
+    fn texts_are_as_they_were_read_and_approved() {
+        for (name, verdict) in verdicts() {
+            expect(&format!("{name}.txt"), &terminal(&verdict, Style::Plain));
+            expect(&format!("{name}.xml"), &junit(std::slice::from_ref(&verdict)).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_text_fits_80_columns_and_names_every_check() {
+        for (name, verdict) in verdicts() {
+            let text = terminal(&verdict, Style::Plain);
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{name}: {line}");
+                assert_eq!(line, line.trim_end(), "{name}");
+            }
+            assert!(!text.contains(|symbol: char| symbol.is_control() && symbol != '\n'), "{name}");
+            let heading = "SIMULATED ENGINE";
+            assert_eq!(text.starts_with(heading), verdict.simulated, "{name}");
+            for check in &verdict.checks {
+                assert!(text.contains(&check.check.metric.to_string()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn colour_adds_escape_codes_only() {
+        for (name, verdict) in verdicts() {
+            let coloured = terminal(&verdict, Style::Colour);
+            assert!(coloured.contains('\u{1b}'), "{name}");
+            let lines = coloured.lines().map(gate_report::escape::terminal).map(|line| line + "\n");
+            assert_eq!(lines.collect::<String>(), terminal(&verdict, Style::Plain), "{name}");
+        }
+    }
+
+    #[test]
+    fn json_is_the_verdict() {
+        for (name, verdict) in verdicts() {
+            let text = verdict_json(&verdict).unwrap();
+            assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict, "{name}");
+            assert!(text.ends_with("}\n"), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_check_is_lost_where_scenarios_are() {
+        let (_, mut verdict) = verdicts().remove(0);
+        verdict.checks[0].check.scenario = 7;
+        verdict.checks[1].check.scenario = 1;
+        for scenarios in [vec![], vec!["chat".to_owned()], vec!["chat".to_owned(), "long".to_owned()]] {
+            verdict.run.scenarios = scenarios;
+            let text = junit(std::slice::from_ref(&verdict)).unwrap();
+            assert_eq!(text.matches("<testcase ").count(), verdict.checks.len());
+        }
+        assert!(junit(&[]).unwrap().contains("<testsuites"));
+    }
+
+    #[test]
+    fn several_gates_share_one_file_with_unique_testcases() {
+        let twice: Vec<Verdict> = verdicts().into_iter().flat_map(|(_, verdict)| [verdict.clone(), verdict]).collect();
+        let text = junit(&twice).unwrap();
+        let mut reader = quick_xml::Reader::from_str(&text);
+        let (mut seen, mut cases) = (std::collections::HashSet::new(), 0);
+        loop {
+            match reader.read_event().unwrap() {
+                Event::Eof => break,
+                Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => {
+                    cases += 1;
+                    let value = |name| tag.try_get_attribute(name).unwrap().unwrap().value.into_owned();
+                    assert!(seen.insert((value("classname"), value("name"))));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(cases, twice.iter().map(|verdict| verdict.checks.len()).sum::<usize>());
+        expect("all.xml", &junit(&twice).unwrap());
+    }
+}

@@ -1,0 +1,300 @@
+//! Plans, diagnostics and samples as text.
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use gate_model::{
+        Api, Arm, Arrivals, Bound, Cache, Check, Diagnostic, EndReason, Endpoint, Finding, GateSpec, Health,
+        Importance, Iterations, Length, Load, Nanos, Op, Origin, Outcome, Outcomes, Override, PLAN_SCHEMA, PerSecond,
+        Place, Plan, PlannedRequest, Policy, Power, PromptSpec, RUN_SCHEMA, Ready, ReadyPath, Rule, Run, RunEnd,
+        RunHeader, Sample, Secret, Severity, Shape, Slo, Snippet, Target, Timeouts, Usage,
+    };
+    use gate_report::{PlanView, Style, diagnostics, plan_json, plan_text, samples};
+
+    fn expect(file: &str, text: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
+        if std::env::var_os("UPDATE_FIXTURES").is_some() {
+            std::fs::write(&path, text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
+    }
+
+    fn check(text: &str, importance: Importance, line: Option<u32>) -> Check {
+        let parts: Vec<&str> = text.split(' ').collect();
+        let op = if parts[1] == "<" { Op::Less } else { Op::AtLeast };
+        Check {
+            scenario: 0,
+            metric: parts[0].parse().unwrap(),
+            op,
+            bound: Bound::Absolute(parts[2].parse().unwrap()),
+            bound_text: parts[2].to_owned(),
+            importance,
+            origin: line.map_or(Origin::Implied, |line| {
+                Origin::Declared(Place { file: "gates/chat.yaml".to_owned(), line, column: 5 })
+            }),
+        }
+    }
+
+    fn spec() -> GateSpec {
+        let length = Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal };
+        GateSpec {
+            version: 1,
+            name: "chat".to_owned(),
+            file: "gates/chat.yaml".to_owned(),
+            target: Target {
+                endpoint: Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()),
+                api: Api::OpenaiChat,
+                model: Some("llama-3.1-8b-instruct".to_owned()),
+                key: Some(Secret::new("sk-never-printed")),
+                headers: Vec::new(),
+                extra_body: serde_json::Map::new(),
+                ready: Ready { within: Nanos::from_secs(10), path: ReadyPath::Auto },
+            },
+            load: Load {
+                rate: PerSecond(2.0),
+                iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
+                warmup: 5,
+                arrivals: Arrivals::Poisson,
+                seed: 7,
+            },
+            prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
+            slo: Slo::default(),
+            timeouts: Timeouts {
+                connect: Nanos::from_secs(5),
+                first_token: Nanos::from_secs(60),
+                stall: Nanos::from_secs(30),
+                total: Nanos::from_secs(300),
+                run: None,
+            },
+            outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
+            checks: vec![
+                check("ttft.p50 < 400ms", Importance::Required, Some(14)),
+                check("ttft.p99 < 800ms", Importance::Required, Some(15)),
+                check("ttft.max < 5s", Importance::Required, Some(16)),
+                check("errors.rate < 5%", Importance::Required, None),
+                check("attainment >= 95%", Importance::Preferred, Some(19)),
+                check("throughput.output_tokens >= 100tok/s", Importance::Preferred, Some(20)),
+            ],
+            overrides: vec![Override { flag: "--set".to_owned(), path: "load.seed".to_owned(), value: "7".to_owned() }],
+        }
+    }
+
+    fn request(index: u32) -> PlannedRequest {
+        PlannedRequest {
+            index,
+            scenario: 0,
+            arm: Arm::Target,
+            pair: None,
+            turn: 0,
+            at: Nanos::from_millis(i64::from(index) * 497),
+            input_tokens: 550,
+            output_tokens: 150,
+        }
+    }
+
+    /// A plan in full size for people, and a small one whose JSON can be read.
+    fn plan(looks: &[u32], warmup: u32) -> Plan {
+        Plan {
+            schema: PLAN_SCHEMA,
+            seed: 7,
+            scenarios: vec!["chat".to_owned()],
+            looks: looks.to_vec(),
+            warmup: (0..warmup).map(request).collect(),
+            requests: (0..*looks.last().unwrap()).map(request).collect(),
+        }
+    }
+
+    fn powers() -> Vec<(Rule, Option<Power>)> {
+        let power = |violates_at: &[(u32, Option<u32>)], proves_at_most, allowed_share, detects_share| {
+            Some(Power { violates_at: violates_at.to_vec(), proves_at_most, allowed_share, detects_share })
+        };
+        vec![
+            (Rule::Quantile, power(&[(30, Some(21)), (50, Some(33)), (100, Some(60))], Some(41), 0.5, 0.641)),
+            (Rule::Quantile, power(&[(30, None), (50, Some(4)), (100, Some(5))], None, 0.01, 0.067)),
+            (Rule::Extreme, None),
+            (Rule::Counted, None),
+            (Rule::Rate, power(&[(100, Some(10))], Some(1), 0.05, 0.122)),
+            (Rule::Point, None),
+        ]
+    }
+
+    #[test]
+    fn a_plan_says_what_is_sent_and_what_can_be_found() {
+        let (spec, plan, checks) = (spec(), plan(&[30, 50, 100], 5), powers());
+        let warnings = [Finding::CannotProve { check: "ttft.p99 < 800ms".to_owned(), n: 100, needed: 299 }];
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings };
+        let text = plan_text(&view, Style::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
+        let coloured = plan_text(&view, Style::Colour);
+        let plain = coloured.lines().map(gate_report::escape::terminal).map(|line| line + "\n");
+        assert_eq!(plain.collect::<String>(), text);
+        expect("plan.txt", &text);
+    }
+
+    #[test]
+    fn a_plan_as_json_holds_every_request_and_no_key() {
+        let (spec, plan, checks) = (spec(), plan(&[2], 1), powers());
+        let warnings = [Finding::OnlyEndToEnd];
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings };
+        let text = plan_json(&view).unwrap();
+        assert!(!text.contains("sk-never-printed"));
+        expect("plan.json.txt", &text);
+    }
+
+    #[test]
+    fn the_simulated_engine_is_named_before_the_run() {
+        let mut spec = spec();
+        spec.target.endpoint = Endpoint::Sim(Box::default());
+        let (plan, checks) = (plan(&[2], 1), powers());
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        assert!(plan_text(&view, Style::Plain).starts_with("SIMULATED ENGINE"));
+        assert!(plan_json(&view).unwrap().contains("\"simulated\": true"));
+    }
+
+    fn at(line: u32, column: u32) -> Option<Place> {
+        Some(Place { file: "gates/chat.yaml".to_owned(), line, column })
+    }
+
+    #[test]
+    fn diagnostics_point_at_the_spec() {
+        let long = format!("  name: {} end", "é".repeat(300));
+        let list = [
+            Diagnostic {
+                severity: Severity::Error,
+                place: at(14, 5),
+                message: "unknown metric `tfft.p95`".to_owned(),
+                snippet: Some(Snippet { text: "  - tfft.p95 < 800ms".to_owned(), column: 5, length: 8 }),
+                hint: Some("did you mean `ttft.p95`?".to_owned()),
+            },
+            Diagnostic {
+                severity: Severity::Warning,
+                place: at(9, 3),
+                message: "a tab\tand \u{1b}[31man escape\u{1b}[0m in the message".to_owned(),
+                snippet: Some(Snippet { text: "\t\trps:\t2 \u{1b}".to_owned(), column: 3, length: 4 }),
+                hint: None,
+            },
+            Diagnostic {
+                severity: Severity::Error,
+                place: at(100, 309),
+                message: "a line too long to show".to_owned(),
+                snippet: Some(Snippet { text: long, column: 309, length: 99 }),
+                hint: None,
+            },
+            Diagnostic {
+                severity: Severity::Error,
+                place: at(3, 90),
+                message: "a caret past the end".to_owned(),
+                snippet: Some(Snippet { text: "key:".to_owned(), column: 90, length: 0 }),
+                hint: None,
+            },
+            Diagnostic {
+                severity: Severity::Error,
+                place: None,
+                message: "`--set load.rsp=3`: no such key".to_owned(),
+                snippet: None,
+                hint: Some("did you mean `load.rps`?".to_owned()),
+            },
+        ];
+        let text = diagnostics(&list, Style::Plain);
+        expect("diagnostics.txt", &text);
+        let coloured = diagnostics(&list, Style::Colour);
+        let plain = coloured.lines().map(gate_report::escape::terminal).map(|line| line + "\n");
+        assert_eq!(plain.collect::<String>(), text);
+        assert!(!diagnostics(&list[..1], Style::Plain).contains("1 error"));
+        assert_eq!(diagnostics(&[], Style::Plain), "");
+    }
+
+    fn sample(index: u32, outcome: Outcome, status: Option<u16>) -> Sample {
+        let sent = Nanos(i64::from(index) * 500_000_123);
+        let reached = |millis: i64| (outcome == Outcome::Ok).then(|| sent + Nanos::from_millis(millis) + Nanos(1));
+        Sample {
+            index,
+            scenario: 0,
+            arm: Arm::Target,
+            pair: None,
+            turn: 0,
+            planned_input: 550,
+            planned_output: 150,
+            intended: sent,
+            start: Some(sent),
+            connected: None,
+            sent: Some(sent),
+            headers: None,
+            first_event: reached(200),
+            first_token: reached(312),
+            first_answer: reached(312),
+            last_token: reached(1312),
+            end: reached(1320),
+            outcome,
+            status,
+            error: None,
+            embedded_server_error: false,
+            finish_reason: None,
+            usage: (outcome == Outcome::Ok).then_some(Usage {
+                input: Some(548),
+                output: Some(101),
+                cached: None,
+                reasoning: None,
+            }),
+            events: 0,
+            content_events: 0,
+            body_bytes: 0,
+            longest_gap: None,
+            gaps: gate_model::Histogram::default(),
+            token_times: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn samples_are_one_row_for_each_measured_request() {
+        let mut run = Run {
+            header: RunHeader {
+                schema: RUN_SCHEMA,
+                definitions: 1,
+                gate: "0.1.0".to_owned(),
+                run_id: "r".to_owned(),
+                started: "2026-11-29T16:37:00Z".to_owned(),
+                spec: spec(),
+                scenarios: vec!["chat".to_owned()],
+                looks: vec![4],
+                schedule: Vec::new(),
+                simulated: false,
+                percentiles: "nearest rank".to_owned(),
+                clock: "user".to_owned(),
+                host: None,
+                imported_from: None,
+            },
+            warmup: vec![sample(0, Outcome::Ok, Some(200))],
+            samples: vec![
+                sample(0, Outcome::Ok, Some(200)),
+                sample(1, Outcome::Http5xx, Some(503)),
+                sample(2, Outcome::StreamError, Some(200)),
+                sample(3, Outcome::Connect, None),
+            ],
+            end: Some(RunEnd { reason: EndReason::Completed, sent: 4, at: Nanos::ZERO, health: Health::default() }),
+        };
+        let failed = |send_s: &str, status: &str| {
+            format!(
+                "{{\"send_s\":{send_s},\"status\":{status},\"ttft_ms\":null,\"tpot_ms\":null,\"e2e_ms\":null,\
+                 \"output_tokens\":null,\"input_tokens\":null,\"arm\":\"target\"}}\n"
+            )
+        };
+        let ok = "{\"send_s\":0.0,\"status\":200,\"ttft_ms\":312.000001,\"tpot_ms\":10.0,\"e2e_ms\":1312.000001,\
+                  \"output_tokens\":101,\"input_tokens\":548,\"arm\":\"target\"}\n";
+        let expected = [
+            ok.to_owned(),
+            failed("0.500000123", "503"),
+            failed("1.000000246", "\"stream_error\""),
+            failed("1.500000369", "\"connect\""),
+        ];
+        assert_eq!(samples(&run), expected.concat());
+
+        run.header.scenarios.push("long".to_owned());
+        run.samples.truncate(1);
+        run.samples[0].scenario = 1;
+        run.samples[0].arm = Arm::Reference;
+        run.samples[0].pair = Some(3);
+        assert!(samples(&run).ends_with("\"scenario\":\"long\",\"arm\":\"reference\",\"pair\":3}\n"));
+    }
+}

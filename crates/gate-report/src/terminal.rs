@@ -61,7 +61,9 @@ fn what_matters(verdict: &Verdict) -> String {
         )),
         Status::PassedWithWarnings => first_of(&over())
             .map(|seen| {
-                format!("{seen}; not proven, so the build passes (`outcomes: {inconclusive: fail}` decides it against)")
+                format!(
+                    "{seen}; not proven, so the build passes (`outcomes: {{inconclusive: fail}}` decides it against)"
+                )
             })
             .or_else(|| first_of(&unmeasured()))
             .or_else(|| preferred_sentence(verdict)),

@@ -1,0 +1,157 @@
+//! Other tools' result files become runs, which are then judged like any other.
+//!
+//! This version reads the neutral `samples` format: JSON Lines, one object per measured request in send order. Other
+//! tools' own formats come later, and asking for one says so.
+
+mod row;
+mod samples;
+
+use std::str::FromStr;
+
+use gate_model::{GateSpec, Run};
+
+/// A format that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The neutral format: JSON Lines, one object per request.
+    Samples,
+}
+
+/// Formats of the product that a later version will read.
+const NOT_YET: [&str; 9] =
+    ["guidellm", "aiperf", "genai-perf", "vllm", "llmperf", "inference-perf", "k6", "locust", "vegeta"];
+
+/// Why a name is not a format that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// A format of the product that this version does not read.
+    #[error("the format `{0}` is not yet supported: convert the file to `samples`, the one format this version reads")]
+    NotYet(String),
+    /// No such format.
+    #[error("unknown format `{name}`: this version reads `samples`; not yet supported are {}", .not_yet.join(", "))]
+    Unknown {
+        /// The name as written.
+        name: String,
+        /// Formats that come later.
+        not_yet: &'static [&'static str],
+    },
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<Self, FormatError> {
+        match text {
+            "samples" => Ok(Self::Samples),
+            later if NOT_YET.contains(&later) => Err(FormatError::NotYet(later.to_owned())),
+            unknown => Err(FormatError::Unknown { name: unknown.to_owned(), not_yet: &NOT_YET }),
+        }
+    }
+}
+
+/// What a run is made of besides the format.
+#[derive(Clone, Debug)]
+pub struct Import<'a> {
+    /// The spec the run is judged by.
+    pub spec: GateSpec,
+    /// The sizes at which it is judged, ascending.
+    pub looks: Vec<u32>,
+    /// The file's text.
+    pub text: &'a str,
+    /// The version of `gate`.
+    pub gate: &'a str,
+    /// Identifies the run.
+    pub run_id: &'a str,
+    /// When the run started, or else when the file was read; RFC 3339 in UTC.
+    pub started: &'a str,
+}
+
+/// Why a file is not a run. Every error names the line, and the field where one is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// No row at all.
+    #[error("the file holds no request: a `samples` file has one JSON object a line, one for each request")]
+    Empty,
+    /// A line that is not a JSON object.
+    #[error("line {line} is not a JSON object: {message}")]
+    NotAnObject {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A field that must be there is not.
+    #[error("line {line}: `{field}` is missing{}", if *.nullable { "; a failed request has null there" } else { "" })]
+    Missing {
+        /// The line, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// Whether null would do on the row of a failed request.
+        nullable: bool,
+    },
+    /// A field with a value of the wrong kind.
+    #[error("line {line}: `{field}` is {found}, and must be {expected}")]
+    Wrong {
+        /// The line, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What stands there, shortened.
+        found: String,
+    },
+    /// The last token comes before the first.
+    #[error("line {line}: `e2e_ms` is {e2e_ms}, less than `ttft_ms` with {ttft_ms}: both count from the same start")]
+    EndsBeforeItStarts {
+        /// The line, from 1.
+        line: usize,
+        /// Time to the last token, in milliseconds, as written.
+        e2e_ms: String,
+        /// Time to the first token, in milliseconds, as written.
+        ttft_ms: String,
+    },
+    /// Rows out of send order.
+    #[error("line {line}: `send_s` is {send_s}, earlier than the row before: sort the rows by `send_s`")]
+    Unsorted {
+        /// The line, from 1.
+        line: usize,
+        /// The send time in seconds, as written.
+        send_s: String,
+    },
+    /// A row of a scenario the spec does not have.
+    #[error("line {line}: the spec has no scenario `{scenario}`: its only one is `{expected}`")]
+    UnknownScenario {
+        /// The line, from 1.
+        line: usize,
+        /// The scenario as written.
+        scenario: String,
+        /// The scenario the spec has.
+        expected: String,
+    },
+    /// A row of the reference.
+    #[error("line {line}: rows with `arm` \"reference\" are not yet supported: keep the rows of the target")]
+    ReferenceNotYet {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// More rows than a run can have.
+    #[error("the file holds more than {} requests", u32::MAX)]
+    TooMany,
+}
+
+/// Reads a file as a run.
+///
+/// A row's times become points in time as `gate` itself would have measured them: t0 is `send_s`, counted from the
+/// first row's. The last token is `e2e_ms` after that. TPOT follows from these by its one definition,
+/// (e2e − ttft) ÷ (output tokens − 1); the row's own `tpot_ms` is used only where `e2e_ms` is null, since other tools
+/// define it otherwise. Imported token counts count as the server's usage.
+///
+/// # Errors
+/// [`ImportError`], with the line and the field.
+pub fn import(format: Format, import: Import<'_>) -> Result<Run, ImportError> {
+    match format {
+        Format::Samples => samples::import(import),
+    }
+}

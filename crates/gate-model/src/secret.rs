@@ -96,8 +96,40 @@ impl Redactor {
                 text = Cow::Owned(text.replace(form.as_str(), REDACTED));
             }
         }
-        text
+        self.redact_cut(text)
     }
+
+    /// A text that was shortened may end in a part of a secret, right before its `…`.
+    fn redact_cut<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        const CUT: char = '…';
+        if !text.contains(CUT) {
+            return text;
+        }
+        let mut clean = String::with_capacity(text.len());
+        let mut pieces = text.split(CUT).peekable();
+        while let Some(piece) = pieces.next() {
+            if pieces.peek().is_none() {
+                clean.push_str(piece);
+                break;
+            }
+            let part = self.forms.iter().filter_map(|form| longest_start(form, piece)).max();
+            let kept = piece.len() - part.unwrap_or(0);
+            clean.push_str(piece.get(..kept).unwrap_or_default());
+            if part.is_some() {
+                clean.push_str(REDACTED);
+            }
+            clean.push(CUT);
+        }
+        if clean == text { text } else { Cow::Owned(clean) }
+    }
+}
+
+/// How many bytes at the end of `text` are the start of a secret: at least [`Redactor::SHORTEST`].
+fn longest_start(secret: &str, text: &str) -> Option<usize> {
+    let starts = secret.char_indices().map(|(at, _)| at).rev();
+    starts
+        .take_while(|at| *at >= Redactor::SHORTEST)
+        .find(|at| secret.get(..*at).is_some_and(|start| text.ends_with(start)))
 }
 
 impl Redactor {
@@ -163,6 +195,15 @@ mod tests {
         assert_eq!(redactor.redact("x is too short to search for"), "x is too short to search for");
         assert!(matches!(redactor.redact("nothing here"), Cow::Borrowed(_)));
         assert!(!format!("{redactor:?}").contains("sk-123"));
+    }
+
+    #[test]
+    fn a_secret_that_was_cut_is_replaced_too() {
+        let redactor = Redactor::new(&[Secret::new("sk-planted-secret")]);
+        assert_eq!(redactor.redact("echo sk-planted-s…"), "echo ***…");
+        assert_eq!(redactor.redact("a sk-pla… b sk-planted-secret… c"), "a ***… b ***… c");
+        assert_eq!(redactor.redact("sk-p… is too short to tell"), "sk-p… is too short to tell");
+        assert_eq!(redactor.redact("nothing… here…"), "nothing… here…");
     }
 
     #[test]

@@ -7,9 +7,9 @@ use crate::{MAX_EVENT, StreamError, StreamState, Undecodable};
 /// How a response body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// As its length or framing promised.
+    /// By the peer's close, before or at the promised end.
     Clean,
-    /// By a reset, or before the promised end.
+    /// By a reset.
     Reset,
 }
 

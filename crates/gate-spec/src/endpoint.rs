@@ -1,0 +1,111 @@
+//! The URL of an endpoint.
+
+use gate_model::Secret;
+use url::Url;
+
+use crate::credential::looks_secret;
+
+/// Why a text is not the URL of an endpoint. Nothing here repeats the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UrlError {
+    #[error("is empty")]
+    Empty,
+    #[error("has no scheme")]
+    NoScheme,
+    #[error("is an https URL, which is not yet supported")]
+    Https,
+    #[error("is a unix: URL, which is not yet supported")]
+    Unix,
+    #[error("has a scheme other than http")]
+    OtherScheme,
+    #[error("has no host")]
+    NoHost,
+    #[error("holds a user name or password, which is not yet supported")]
+    Userinfo,
+    #[error("holds a fragment (`#…`), which is never sent")]
+    Fragment,
+    #[error("is not a valid URL")]
+    Invalid,
+}
+
+impl UrlError {
+    /// What to do.
+    pub(crate) fn hint(self) -> &'static str {
+        match self {
+            Self::Userinfo => "put credentials in `target.key` or `target.headers`",
+            Self::Https => "use a plain http URL, such as that of a port on this host or in this cluster",
+            Self::Unix => "let the server listen on a port: `http://127.0.0.1:8000/v1`",
+            Self::Fragment => "remove the `#` and what follows it",
+            Self::Empty | Self::NoScheme | Self::OtherScheme | Self::NoHost | Self::Invalid => {
+                "write it with its scheme: `http://127.0.0.1:8000/v1`"
+            }
+        }
+    }
+}
+
+/// Checks the URL, and finds the credentials in its query.
+pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
+    if text.is_empty() {
+        return Err(UrlError::Empty);
+    }
+    if text.starts_with("unix:") {
+        return Err(UrlError::Unix);
+    }
+    if text.starts_with("https:") {
+        return Err(UrlError::Https);
+    }
+    // Without `://`, `localhost:8000` would be a URL of the scheme `localhost`.
+    if !text.contains("://") {
+        return Err(UrlError::NoScheme);
+    }
+    if text.contains(|symbol: char| symbol.is_whitespace() || symbol.is_control()) {
+        return Err(UrlError::Invalid);
+    }
+    let url = Url::parse(text).map_err(|error| match error {
+        url::ParseError::EmptyHost => UrlError::NoHost,
+        _ => UrlError::Invalid,
+    })?;
+    if url.scheme() != "http" {
+        return Err(UrlError::OtherScheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(UrlError::Userinfo);
+    }
+    if url.fragment().is_some() {
+        return Err(UrlError::Fragment);
+    }
+    let values = url.query_pairs().filter(|(name, _)| looks_secret(name)).map(|(_, value)| Secret::new(value));
+    let as_written = url.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('='));
+    let as_written = as_written.filter(|(name, _)| looks_secret(name)).map(|(_, value)| Secret::new(value));
+    Ok(values.chain(as_written).filter(|secret| !secret.expose().is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_checked() {
+        for (text, result) in [
+            ("http://127.0.0.1:8000", Ok(vec![])),
+            ("http://[::1]:8000/v1", Ok(vec![])),
+            ("http://h/v1?api-version=1", Ok(vec![])),
+            ("http://h/v1?api_key=abc&x=1", Ok(vec!["abc", "abc"])),
+            ("http://h/v1?sig=a%20b", Ok(vec!["a b", "a%20b"])),
+            ("", Err(UrlError::Empty)),
+            ("localhost:8000", Err(UrlError::NoScheme)),
+            ("127.0.0.1", Err(UrlError::NoScheme)),
+            ("https://h", Err(UrlError::Https)),
+            ("unix:/run/x.sock", Err(UrlError::Unix)),
+            ("ftp://h", Err(UrlError::OtherScheme)),
+            ("http://", Err(UrlError::NoHost)),
+            ("http://h:99999", Err(UrlError::Invalid)),
+            ("http://a b/", Err(UrlError::Invalid)),
+            ("http://user:word@h/", Err(UrlError::Userinfo)),
+            ("http://h/#x", Err(UrlError::Fragment)),
+        ] {
+            let secrets = result.map(|texts| texts.into_iter().map(Secret::new).collect::<Vec<_>>());
+            assert_eq!(parse(text), secrets, "{text}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Fields: what a key may hold, in a form that checks values, fills in defaults and makes the JSON Schema.
+
+/// A key of a map.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) presence: Presence,
+    pub(crate) doc: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Presence {
+    Required,
+    Optional,
+    /// What stands in, as it would be written; a map with nothing in it has its keys' defaults.
+    Default(&'static str),
+}
+
+/// What a key holds.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// One value.
+    Leaf(Leaf),
+    /// A map with these keys.
+    Map(&'static [Field]),
+    /// A map, or one value that stands for the map with this one key.
+    Short { key: &'static str, leaf: Leaf, fields: &'static [Field], absent: &'static [(&'static str, &'static str)] },
+    /// Texts by name, each a credential.
+    Headers,
+    /// Any map.
+    Free,
+    /// A list of checks.
+    Checks,
+    /// In the product, but not in this version.
+    Later,
+}
+
+/// What one value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Leaf {
+    /// The number 1.
+    Version,
+    /// The gate's name.
+    Name,
+    /// Any text; an empty one is none.
+    Text,
+    /// A text that is never shown; an empty one is none.
+    Credential,
+    /// The URL of an endpoint, or `sim`.
+    Url,
+    /// `auto`, or a path that starts with a slash.
+    Path,
+    /// A time; the unit that is likely meant where it is missing.
+    Time { least: Least, unit: &'static str },
+    /// A time, or `none`.
+    TimeOrNone,
+    /// A share in percent.
+    Share,
+    /// Requests per second.
+    Rate,
+    /// A number, possibly with decimals.
+    Number { least: Least },
+    /// A whole number.
+    Count { least: u32, most: u32 },
+    /// A whole number, or `none`.
+    CountOrNone { most: u32 },
+    /// Warm-up requests.
+    Warmup,
+    /// A seed.
+    Seed,
+    /// `A..B` or `N`.
+    Iterations,
+    /// One of these words; the second are in the product, but not in this version.
+    Word(&'static [&'static str], &'static [&'static str]),
+}
+
+/// The least value of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Least {
+    Zero,
+    AboveZero,
+}
+
+impl Field {
+    pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, presence: Presence::Required, doc }
+    }
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, presence: Presence::Optional, doc }
+    }
+
+    pub(crate) const fn default(name: &'static str, leaf: Leaf, default: &'static str, doc: &'static str) -> Self {
+        Self { name, kind: Kind::Leaf(leaf), presence: Presence::Default(default), doc }
+    }
+
+    pub(crate) const fn section(name: &'static str, fields: &'static [Self], doc: &'static str) -> Self {
+        Self { name, kind: Kind::Map(fields), presence: Presence::Default("{}"), doc }
+    }
+
+    pub(crate) const fn later(name: &'static str) -> Self {
+        Self { name, kind: Kind::Later, presence: Presence::Optional, doc: "" }
+    }
+
+    pub(crate) fn is_later(&self) -> bool {
+        matches!(self.kind, Kind::Later)
+    }
+
+    /// The keys below, if it is a map of known keys.
+    pub(crate) fn fields(&self) -> Option<&'static [Field]> {
+        match self.kind {
+            Kind::Map(fields) | Kind::Short { fields, .. } => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+/// The field of this name.
+pub(crate) fn find(fields: &'static [Field], name: &str) -> Option<&'static Field> {
+    fields.iter().find(|field| field.name == name)
+}

@@ -1,0 +1,324 @@
+//! Reading one value: text → a value in base units (nanoseconds, fractions, plain numbers).
+
+use std::fmt::Display;
+
+use gate_model::{Quantity, QuantityError, Unit};
+use serde_yaml::{Mapping, Value};
+
+use crate::field::{Leaf, Least};
+use crate::problem::nearest;
+
+/// What the name of a gate looks like, as a regular expression.
+pub(crate) const NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+
+/// Why a text is not a value of its field. Nothing here repeats the text, except `fix`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// What the field asks for, as a predicate: `must be a number above 0`.
+    pub(crate) problem: String,
+    /// What to do.
+    pub(crate) hint: String,
+    /// What to do, with the text in it: not for values from the environment.
+    pub(crate) fix: Option<String>,
+}
+
+impl Flaw {
+    fn new(problem: impl Display, hint: impl Display) -> Self {
+        Self { problem: problem.to_string(), hint: hint.to_string(), fix: None }
+    }
+
+    fn fix(self, fix: impl Display) -> Self {
+        Self { fix: Some(fix.to_string()), ..self }
+    }
+}
+
+impl Leaf {
+    /// Whether an empty text means that the key is not set.
+    pub(crate) fn empty_is_unset(self) -> bool {
+        matches!(self, Self::Text | Self::Credential)
+    }
+
+    /// Reads a text as this kind of value.
+    pub(crate) fn read(self, text: &str) -> Result<Value, Flaw> {
+        let text = text.trim();
+        match self {
+            Self::Version => match text {
+                "1" => Ok(Value::from(1)),
+                _ => Err(Flaw::new("must be 1, the only version there is", "write `version: 1`")),
+            },
+            Self::Name => name(text),
+            Self::Text | Self::Url => Ok(Value::from(text)),
+            Self::Credential => match text.chars().any(char::is_control) {
+                true => Err(Flaw::new(
+                    "holds a line break or another control character",
+                    "set the secret again, as one line",
+                )),
+                false => Ok(Value::from(text)),
+            },
+            Self::Path => match text == "auto" || (text.starts_with('/') && !text.contains(char::is_whitespace)) {
+                true => Ok(Value::from(text)),
+                false => Err(Flaw::new("must be `auto` or a path that starts with `/`", "such as `/health`")),
+            },
+            Self::Time { least, unit } => time(text, least, unit),
+            Self::TimeOrNone => or_none(text, |text| time(text, Least::Zero, "ms")),
+            Self::Share => share(text),
+            Self::Rate => rate(text),
+            Self::Number { least } => number(text, least),
+            Self::Count { least, most } => count(text, least, most),
+            Self::CountOrNone { most } => or_none(text, |text| count(text, 1, most)),
+            Self::Warmup => match text.parse::<Quantity>() {
+                Ok(Quantity { unit: Unit::Time, .. }) => Err(Flaw::new(
+                    "as a time is not yet supported",
+                    "give the number of warm-up requests, such as `warmup: 5`",
+                )),
+                _ => count(text, 0, 1_000),
+            },
+            Self::Seed => text
+                .parse::<u64>()
+                .map(Value::from)
+                .map_err(|_| Flaw::new("must be a whole number from 0 to 18446744073709551615", "such as `seed: 0`")),
+            Self::Iterations => iterations(text),
+            Self::Word(words, later) => word(text, words, later),
+        }
+    }
+}
+
+fn name(text: &str) -> Result<Value, Flaw> {
+    let allowed = |symbol: char| symbol.is_ascii_alphanumeric() || "-_.".contains(symbol);
+    if text == "baselines" {
+        return Err(Flaw::new("is reserved: stored baselines live under it", "choose another name"));
+    }
+    if text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(allowed) {
+        return Ok(Value::from(text));
+    }
+    let slug: String = text.chars().map(|symbol| if allowed(symbol) { symbol } else { '-' }).take(64).collect();
+    let slug = slug.trim_matches(['-', '.', '_']);
+    let flaw = Flaw::new(
+        "must be 1 to 64 letters, digits, `-`, `_` or `.`, and start with a letter or digit",
+        "it names a folder: something like `chat`",
+    );
+    Err(if slug.is_empty() { flaw } else { flaw.fix(format!("something like `name: {slug}`")) })
+}
+
+fn time(text: &str, least: Least, unit: &str) -> Result<Value, Flaw> {
+    let quantity = match text.parse::<Quantity>() {
+        Ok(quantity) => quantity,
+        Err(QuantityError::TooLarge) => {
+            return Err(Flaw::new("must be a time below 30 years", format!("such as `800{unit}`")));
+        }
+        Err(QuantityError::UnknownUnit(_)) => {
+            return Err(Flaw::new(
+                format!("must be a time in {}", Unit::Time.spellings()),
+                format!("such as `800{unit}`"),
+            ));
+        }
+        Err(QuantityError::NotANumber(_)) => {
+            return Err(Flaw::new("must be a time", format!("a number with its unit, such as `800{unit}`")));
+        }
+    };
+    match (quantity.unit, quantity.value > 0.0) {
+        (Unit::Time, true) => Ok(Value::from(quantity.value.round() as i64)),
+        (Unit::Time | Unit::Count, false) if least == Least::Zero => Ok(Value::from(0)),
+        (Unit::Time | Unit::Count, false) => Err(Flaw::new("must be a time above 0", format!("such as `800{unit}`"))),
+        (Unit::Count, true) => {
+            Err(Flaw::new("needs a unit", format!("times carry their unit: {}", Unit::Time.spellings()))
+                .fix(format!("times carry their unit: `{text}{unit}`")))
+        }
+        _ => Err(Flaw::new(format!("must be a time in {}", Unit::Time.spellings()), format!("such as `800{unit}`"))),
+    }
+}
+
+fn share(text: &str) -> Result<Value, Flaw> {
+    let flaw = || Flaw::new("must be a share from 0% to 100%", "such as `30%`");
+    match text.parse::<Quantity>() {
+        Ok(Quantity { unit: Unit::Share, value }) if value <= 1.0 => Ok(Value::from(value)),
+        Ok(Quantity { unit: Unit::Count, value: 0.0 }) => Ok(Value::from(0.0)),
+        Ok(Quantity { unit: Unit::Count, value }) if value <= 1.0 => {
+            Err(flaw().fix(format!("write it in percent: `{}%`", (value * 1e5).round() / 1e3)))
+        }
+        Ok(Quantity { unit: Unit::Count, value }) if value <= 100.0 => {
+            Err(flaw().fix(format!("write it in percent: `{value}%`")))
+        }
+        _ => Err(flaw()),
+    }
+}
+
+fn rate(text: &str) -> Result<Value, Flaw> {
+    match plain(text) {
+        Some(rate) if rate > 0.0 && rate <= 100_000.0 => Ok(Value::from(rate)),
+        _ => Err(Flaw::new(
+            "must be a number of requests per second above 0, at most 100000",
+            "without a unit, such as `rps: 2` or `rps: 0.5`",
+        )),
+    }
+}
+
+fn number(text: &str, least: Least) -> Result<Value, Flaw> {
+    match plain(text) {
+        Some(number) if number > 0.0 || least == Least::Zero => Ok(Value::from(number)),
+        _ if least == Least::Zero => Err(Flaw::new("must be a number, 0 or more", "without a unit, such as `150`")),
+        _ => Err(Flaw::new("must be a number above 0", "without a unit, such as `550`")),
+    }
+}
+
+/// A decimal number without sign, exponent or unit.
+fn plain(text: &str) -> Option<f64> {
+    match text.parse::<Quantity>() {
+        Ok(Quantity { unit: Unit::Count, value }) => Some(value),
+        _ => None,
+    }
+}
+
+fn count(text: &str, least: u32, most: u32) -> Result<Value, Flaw> {
+    match text.parse::<u32>() {
+        Ok(count) if (least..=most).contains(&count) => Ok(Value::from(count)),
+        _ => Err(Flaw::new(
+            format!("must be a whole number from {least} to {most}"),
+            format!("without a unit, such as `{}`", least.max(1)),
+        )),
+    }
+}
+
+/// `{}` for `none`, else `{value: …}`: a shape that keeps "none" and "absent" apart.
+fn or_none(text: &str, read: impl Fn(&str) -> Result<Value, Flaw>) -> Result<Value, Flaw> {
+    let mut map = Mapping::new();
+    if text != "none" {
+        let value = read(text).map_err(|flaw| Flaw { problem: format!("{}, or `none`", flaw.problem), ..flaw })?;
+        map.insert(Value::from("value"), value);
+    }
+    Ok(Value::Mapping(map))
+}
+
+/// `{last}` for `N`, else `{first, last}`.
+fn iterations(text: &str) -> Result<Value, Flaw> {
+    let flaw = || Flaw::new("must be a range `A..B` or a number", "such as `30..50`, or `100`");
+    let mut map = Mapping::new();
+    let (first, last) = match text.split_once("..") {
+        None => (None, text.parse::<u32>().map_err(|_| flaw())?),
+        Some((first, last)) => {
+            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| flaw());
+            (Some(read(first)?), read(last)?)
+        }
+    };
+    match first {
+        Some(first) if first > last => {
+            return Err(
+                Flaw::new("must not end below its start", "such as `30..50`").fix(format!("write `{last}..{first}`"))
+            );
+        }
+        Some(0) => return Err(Flaw::new("must start at 1 or more", "such as `30..50`")),
+        Some(_) if last > 1_000 => {
+            return Err(Flaw::new(
+                "must not go beyond 1000 as a range",
+                "a fixed number, such as `iterations: 5000`, may be larger",
+            ));
+        }
+        None if last == 0 || last > 1_000_000 => {
+            return Err(Flaw::new(
+                "must be a number from 1 to 1000000, or a range `A..B`",
+                "such as `100`, or `30..50`",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(first) = first {
+        map.insert(Value::from("first"), Value::from(first));
+    }
+    map.insert(Value::from("last"), Value::from(last));
+    Ok(Value::Mapping(map))
+}
+
+fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
+    if words.contains(&text) {
+        return Ok(Value::from(text));
+    }
+    let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>();
+    let list = match list.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    };
+    if later.iter().any(|word| text == *word || text.strip_prefix(word).is_some_and(|rest| rest.starts_with('('))) {
+        return Err(Flaw::new("has a value that is not yet supported", format!("this version knows {list}")));
+    }
+    let flaw = Flaw::new(format!("must be {list}"), format!("write {list}"));
+    Err(match nearest(text, words.iter().copied()) {
+        Some(word) => flaw.fix(format!("did you mean `{word}`?")),
+        None => flaw,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(leaf: Leaf, text: &str) -> String {
+        match leaf.read(text) {
+            Ok(value) => serde_json::to_string(&value).unwrap(),
+            Err(flaw) => format!("{}; {}", flaw.problem, flaw.fix.unwrap_or(flaw.hint)),
+        }
+    }
+
+    #[test]
+    fn values_come_in_base_units() {
+        let limit = Leaf::Time { least: Least::AboveZero, unit: "ms" };
+        for (leaf, written, read) in [
+            (limit, "800ms", "800000000"),
+            (limit, "1.5 s", "1500000000"),
+            (limit, "800", "needs a unit; times carry their unit: `800ms`"),
+            (limit, "0", "must be a time above 0; such as `800ms`"),
+            (limit, "5%", "must be a time in us, ms, s, m, h or d; such as `800ms`"),
+            (limit, "5 parsecs", "must be a time in us, ms, s, m, h or d; such as `800ms`"),
+            (Leaf::Time { least: Least::Zero, unit: "ms" }, "0", "0"),
+            (Leaf::TimeOrNone, "none", "{}"),
+            (Leaf::TimeOrNone, "5ms", "{\"value\":5000000}"),
+            (Leaf::Share, "30%", "0.3"),
+            (Leaf::Share, "0", "0.0"),
+            (Leaf::Share, "0.3", "must be a share from 0% to 100%; write it in percent: `30%`"),
+            (Leaf::Share, "30", "must be a share from 0% to 100%; write it in percent: `30%`"),
+            (Leaf::Rate, "0.5", "0.5"),
+            (Leaf::Rate, "2", "2.0"),
+            (Leaf::Seed, "007", "7"),
+            (Leaf::Iterations, "30..50", "{\"first\":30,\"last\":50}"),
+            (Leaf::Iterations, "30 .. 50", "{\"first\":30,\"last\":50}"),
+            (Leaf::Iterations, "100", "{\"last\":100}"),
+            (Leaf::Iterations, "50..30", "must not end below its start; write `30..50`"),
+            (
+                Leaf::Warmup,
+                "30s",
+                "as a time is not yet supported; give the number of warm-up requests, such as `warmup: 5`",
+            ),
+            (
+                Leaf::Name,
+                "my gate!",
+                "must be 1 to 64 letters, digits, `-`, `_` or `.`, and start with a letter or digit; something like `name: my-gate`",
+            ),
+        ] {
+            assert_eq!(text(leaf, written), read, "{written}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        for (leaf, written) in [
+            (Leaf::Rate, "0"),
+            (Leaf::Rate, "100001"),
+            (Leaf::Rate, "-1"),
+            (Leaf::Rate, "1e3"),
+            (Leaf::Rate, ".inf"),
+            (Leaf::Rate, "2/s"),
+            (Leaf::Share, "101%"),
+            (Leaf::Seed, "-1"),
+            (Leaf::Seed, "18446744073709551616"),
+            (Leaf::Iterations, "0"),
+            (Leaf::Iterations, "0..5"),
+            (Leaf::Iterations, "30..1001"),
+            (Leaf::Iterations, "1..2..3"),
+            (Leaf::Count { least: 1, most: 10 }, "11"),
+            (Leaf::Count { least: 1, most: 10 }, "0x5"),
+            (Leaf::CountOrNone { most: 2_000 }, "2001"),
+        ] {
+            assert!(leaf.read(written).is_err(), "{written}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The spec as written: typed, defaults filled in, not yet checked as a whole.
+
+use gate_model::{Api, Arrivals, Cache, Faults, Nanos, Outcomes, Shape, Slo};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawSpec {
+    pub(crate) version: Option<u32>,
+    pub(crate) name: Option<String>,
+    pub(crate) target: RawTarget,
+    pub(crate) load: RawLoad,
+    pub(crate) prompts: RawPrompts,
+    pub(crate) slo: Slo,
+    pub(crate) timeouts: gate_model::Timeouts,
+    pub(crate) outcomes: Outcomes,
+    #[serde(default)]
+    pub(crate) require: Vec<RawCheck>,
+    #[serde(default)]
+    pub(crate) prefer: Vec<RawCheck>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawTarget {
+    pub(crate) url: Option<String>,
+    pub(crate) sim: Option<RawSim>,
+    pub(crate) api: Api,
+    pub(crate) model: Option<String>,
+    pub(crate) key: Option<String>,
+    #[serde(default)]
+    pub(crate) headers: serde_yaml::Mapping,
+    #[serde(default)]
+    pub(crate) extra_body: serde_json::Map<String, serde_json::Value>,
+    pub(crate) ready: RawReady,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawReady {
+    pub(crate) within: Nanos,
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawSim {
+    pub(crate) ttft: RawLatency,
+    pub(crate) tpot: RawLatency,
+    pub(crate) tokens_per_chunk: u32,
+    pub(crate) role_chunk: OrNone<Nanos>,
+    pub(crate) faults: Faults,
+    pub(crate) dies_after: OrNone<u32>,
+    pub(crate) ready_after: Nanos,
+    pub(crate) seed: u64,
+}
+
+/// `{}` is `none`; an absent key is no `OrNone` at all.
+#[derive(Debug, Deserialize)]
+pub(crate) struct OrNone<T> {
+    pub(crate) value: Option<T>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawLatency {
+    pub(crate) mean: Option<Nanos>,
+    pub(crate) stddev: Nanos,
+    pub(crate) shape: Shape,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawLoad {
+    pub(crate) rps: f64,
+    pub(crate) iterations: RawIterations,
+    pub(crate) extend: Option<OrNone<u32>>,
+    pub(crate) warmup: u32,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct RawIterations {
+    pub(crate) first: Option<u32>,
+    pub(crate) last: u32,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawPrompts {
+    pub(crate) input_tokens: RawLength,
+    pub(crate) output_tokens: RawLength,
+    pub(crate) cache: Cache,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct RawLength {
+    pub(crate) mean: Option<f64>,
+    pub(crate) stddev: f64,
+    pub(crate) min: u32,
+    pub(crate) max: Option<u32>,
+    pub(crate) shape: Shape,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawCheck {
+    /// The check as text.
+    pub(crate) check: String,
+    /// Its index in the list.
+    pub(crate) at: u32,
+}

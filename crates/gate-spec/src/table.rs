@@ -1,0 +1,273 @@
+//! The field table: every key of a gate spec, once.
+
+use crate::field::{Field, Kind, Leaf, Least};
+
+const MS: Leaf = Leaf::Time { least: Least::Zero, unit: "ms" };
+const LIMIT: Leaf = Leaf::Time { least: Least::AboveZero, unit: "ms" };
+const WAIT: Leaf = Leaf::Time { least: Least::AboveZero, unit: "s" };
+const SHAPES: Leaf = Leaf::Word(&["normal", "lognormal", "uniform"], &[]);
+const POLICY: Leaf = Leaf::Word(&["pass", "fail"], &[]);
+
+/// The top level.
+pub(crate) const ROOT: &[Field] = &[
+    Field::required("version", Kind::Leaf(Leaf::Version), "The version of this format: 1."),
+    Field::required(
+        "name",
+        Kind::Leaf(Leaf::Name),
+        "The gate's name: letters, digits, `-`, `_` and `.`; outputs go to `.gate/NAME/`.",
+    ),
+    Field::required("target", Kind::Map(TARGET), "The endpoint under test."),
+    Field::section("load", LOAD, "How many requests are sent, and when."),
+    Field::section("prompts", PROMPTS, "What is sent."),
+    Field::section("slo", SLO, "The service level objective of one request, which `attainment` and `goodput` count."),
+    Field::section("timeouts", TIMEOUTS, "Deadlines of each request, and of the run."),
+    Field::section("outcomes", OUTCOMES, "What outcomes other than violated and met do to the exit code."),
+    Field::optional("require", Kind::Checks, "Checks whose violation breaks the build, such as `ttft.p95 < 800ms`."),
+    Field::optional("prefer", Kind::Checks, "Checks whose violation is a warning."),
+    Field::later("reference"),
+    Field::later("scenarios"),
+    Field::later("run"),
+    Field::later("baseline"),
+    Field::later("budget"),
+    Field::later("prices"),
+    Field::later("abort"),
+    Field::later("journal"),
+];
+
+const TARGET: &[Field] = &[
+    Field::optional(
+        "url",
+        Kind::Leaf(Leaf::Url),
+        "Where requests go, such as `http://127.0.0.1:8000/v1`; or the word `sim`, written literally, for the built-in simulated engine.",
+    ),
+    Field::optional("sim", Kind::Map(SIM), "The built-in simulated engine instead of a URL, with its parameters."),
+    Field::default(
+        "api",
+        Leaf::Word(
+            &["openai-chat"],
+            &[
+                "openai-completions",
+                "openai-responses",
+                "openai-embeddings",
+                "anthropic",
+                "gemini",
+                "bedrock-converse",
+                "bedrock-invoke",
+                "cohere",
+                "ollama",
+                "tgi",
+                "llamacpp",
+                "sglang",
+                "triton",
+                "custom",
+            ],
+        ),
+        "openai-chat",
+        "The dialect the endpoint speaks.",
+    ),
+    Field::optional("model", Kind::Leaf(Leaf::Text), "The model's name in requests."),
+    Field::optional(
+        "key",
+        Kind::Leaf(Leaf::Credential),
+        "The API key, such as `${OPENAI_API_KEY:-}`; sent as a bearer token, never shown.",
+    ),
+    Field::optional("headers", Kind::Headers, "Further headers of every request; their values are never shown."),
+    Field::optional("extra_body", Kind::Free, "Fields merged into every request's body."),
+    Field::section("ready", READY, "Waiting for the endpoint before the load starts."),
+    Field::later("stream"),
+    Field::later("max_tokens_field"),
+    Field::later("metrics"),
+    Field::later("replica_header"),
+    Field::later("tls"),
+    Field::later("custom"),
+];
+
+const READY: &[Field] = &[
+    Field::default("within", WAIT, "10s", "How long the endpoint is waited for, at most."),
+    Field::default(
+        "path",
+        Leaf::Path,
+        "auto",
+        "Where readiness is asked; `auto`: /health, then /v1/models, then one request that is not scored.",
+    ),
+];
+
+const SIM: &[Field] = &[
+    Field::optional(
+        "ttft",
+        Kind::Short {
+            key: "mean",
+            leaf: MS,
+            fields: LATENCY,
+            absent: &[("mean", "120ms"), ("stddev", "30ms"), ("shape", "lognormal")],
+        },
+        "Time from a request's arrival to its first token: a time, or a distribution.",
+    ),
+    Field::optional(
+        "tpot",
+        Kind::Short {
+            key: "mean",
+            leaf: MS,
+            fields: LATENCY,
+            absent: &[("mean", "10ms"), ("stddev", "1ms"), ("shape", "lognormal")],
+        },
+        "Time between tokens: a time, or a distribution.",
+    ),
+    Field::default("tokens_per_chunk", Leaf::Count { least: 1, most: 1_000 }, "1", "Tokens carried by one event."),
+    Field::default(
+        "role_chunk",
+        Leaf::TimeOrNone,
+        "0ms",
+        "When a role-only chunk is sent after the request's arrival; `none`: there is none.",
+    ),
+    Field::section("faults", FAULTS, "The share of requests that end each way; together at most 100%."),
+    Field::default(
+        "dies_after",
+        Leaf::CountOrNone { most: 1_000_000 },
+        "none",
+        "The engine stops serving when this many measured requests have arrived.",
+    ),
+    Field::default("ready_after", MS, "0ms", "How long after its start the engine answers 503."),
+    Field::default("seed", Leaf::Seed, "0", "The seed of everything random in the engine."),
+    Field::later("slots"),
+    Field::later("drift"),
+];
+
+const LATENCY: &[Field] = &[
+    Field::required("mean", Kind::Leaf(MS), "The mean."),
+    Field::default("stddev", MS, "0ms", "The standard deviation; zero makes it constant."),
+    Field::default("shape", SHAPES, "lognormal", "The shape."),
+];
+
+const FAULTS: &[Field] = &[
+    Field::default("http_500", Leaf::Share, "0%", "Answered with status 500."),
+    Field::default("stream_error", Leaf::Share, "0%", "An error event inside a 200 stream, after the first token."),
+    Field::default("stall", Leaf::Share, "0%", "The stream stops in the middle and stays open."),
+    Field::default("reset", Leaf::Share, "0%", "The connection is reset in the middle of the stream."),
+    Field::default("truncate", Leaf::Share, "0%", "The stream is closed in the middle, with no end."),
+];
+
+const LOAD: &[Field] = &[
+    Field::default("rps", Leaf::Rate, "2", "Requests per second of the open loop."),
+    Field::default(
+        "iterations",
+        Leaf::Iterations,
+        "30..50",
+        "How many requests are measured: `A..B` is judged at A and at B (B at most 1000), `N` once.",
+    ),
+    Field::optional(
+        "extend",
+        Kind::Leaf(Leaf::CountOrNone { most: 2_000 }),
+        "Where `A..B` goes on to when a required check is seen over its limit but not proven: a number above B (2·B where absent), or `none`.",
+    ),
+    Field::default("warmup", Leaf::Warmup, "5", "Warm-up requests, never scored."),
+    Field::default(
+        "arrivals",
+        Leaf::Word(&["poisson", "constant"], &["gamma"]),
+        "poisson",
+        "The distribution of times between arrivals.",
+    ),
+    Field::default("seed", Leaf::Seed, "0", "The seed of the plan."),
+    Field::later("duration"),
+    Field::later("concurrency"),
+    Field::later("pattern"),
+    Field::later("stages"),
+    Field::later("trace"),
+    Field::later("connections"),
+    Field::later("http"),
+    Field::later("clock"),
+    Field::later("workers"),
+];
+
+const PROMPTS: &[Field] = &[
+    Field::optional(
+        "input_tokens",
+        Kind::Short {
+            key: "mean",
+            leaf: Leaf::Number { least: Least::AboveZero },
+            fields: LENGTH,
+            absent: &[("mean", "550"), ("stddev", "150"), ("min", "50"), ("max", "2000"), ("shape", "normal")],
+        },
+        "Input lengths in tokens: a number, or a distribution.",
+    ),
+    Field::optional(
+        "output_tokens",
+        Kind::Short {
+            key: "mean",
+            leaf: Leaf::Number { least: Least::AboveZero },
+            fields: LENGTH,
+            absent: &[("mean", "150"), ("stddev", "20"), ("min", "10"), ("max", "500"), ("shape", "normal")],
+        },
+        "Output lengths in tokens, the most a request asks for: a number, or a distribution.",
+    ),
+    Field::default(
+        "cache",
+        Leaf::Word(&["bust"], &["natural", "warm"]),
+        "bust",
+        "What prompts do to the server's prefix cache; `bust`: no prefix is ever shared.",
+    ),
+    Field::later("file"),
+    Field::later("format"),
+    Field::later("turns"),
+    Field::later("think"),
+    Field::later("system"),
+    Field::later("shared_prefix"),
+    Field::later("output"),
+    Field::later("tokenizer"),
+    Field::later("tokens"),
+];
+
+const LENGTH: &[Field] = &[
+    Field::required("mean", Kind::Leaf(Leaf::Number { least: Least::AboveZero }), "The mean before truncation."),
+    Field::default(
+        "stddev",
+        Leaf::Number { least: Least::Zero },
+        "0",
+        "The standard deviation before truncation; zero makes it constant.",
+    ),
+    Field::default("min", Leaf::Count { least: 1, most: LONGEST }, "1", "The least; shorter draws are redrawn."),
+    Field::optional(
+        "max",
+        Kind::Leaf(Leaf::Count { least: 1, most: LONGEST }),
+        "The greatest; longer draws are redrawn. Where absent: the mean and five standard deviations.",
+    ),
+    Field::default("shape", SHAPES, "normal", "The shape."),
+    Field::later("empirical"),
+];
+
+/// The most tokens a length can be.
+pub(crate) const LONGEST: u32 = 2_000_000;
+
+const SLO: &[Field] = &[
+    Field::optional("ttft", Kind::Leaf(LIMIT), "Time to first token, at most."),
+    Field::optional("ttfa", Kind::Leaf(LIMIT), "Time to first answer token, at most."),
+    Field::optional("tpot", Kind::Leaf(LIMIT), "Time per output token, at most."),
+    Field::optional("e2e", Kind::Leaf(LIMIT), "Time to last token, at most."),
+];
+
+const TIMEOUTS: &[Field] = &[
+    Field::default("connect", WAIT, "5s", "For a new connection."),
+    Field::default("first_token", WAIT, "60s", "From a request's start to its first token."),
+    Field::default("stall", WAIT, "30s", "From one event to the next, after the first token."),
+    Field::default("total", WAIT, "5m", "From a request's start to its end."),
+    Field::optional("run", Kind::Leaf(WAIT), "For the whole run; where absent: the schedule, `total` and 60s."),
+];
+
+const OUTCOMES: &[Field] = &[
+    Field::default(
+        "inconclusive",
+        POLICY,
+        "pass",
+        "A required check seen over its limit, but not proven; `fail` exits 4.",
+    ),
+    Field::default("no_baseline", POLICY, "pass", "A required check without a baseline; `fail` exits 4."),
+    Field::default("invalid", POLICY, "fail", "A required check that could not be measured; `fail` exits 3."),
+];
+
+/// The long form of a check.
+pub(crate) const CHECK: &[Field] = &[
+    Field::required("check", Kind::Leaf(Leaf::Text), "The check, such as `ttft.p95 < 800ms`."),
+    Field::later("confidence"),
+    Field::later("decide"),
+    Field::later("waive"),
+];

@@ -1,0 +1,469 @@
+//! Tree → values: checks every node against the field table, fills in variables and defaults, and reports all
+//! that does not fit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gate_model::{Direction, Metric, Secret};
+use serde_yaml::{Mapping, Value};
+
+use crate::credential::{looks_secret, shown_key};
+use crate::environment::{FillError, Filled, fill};
+use crate::field::{Field, Kind, Leaf, Presence, find};
+use crate::leaf::Flaw;
+use crate::problem::{Problem, clip, nearest};
+use crate::table::{CHECK, ROOT};
+use crate::yaml::{Content, Entry, Key, Node, Scalar, Site, Style, core_value};
+
+/// The most checks in one list.
+const CHECKS_LIMIT: usize = 200;
+
+/// Where a value was written, and what it was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    /// Its key.
+    pub(crate) key: Option<Site>,
+    /// The value.
+    pub(crate) site: Site,
+    /// The variables in it.
+    pub(crate) variables: Vec<String>,
+}
+
+/// What a walk found.
+#[derive(Default)]
+pub(crate) struct Walked {
+    /// The values, defaults filled in.
+    pub(crate) value: Mapping,
+    /// Where each value stands, by its dotted path.
+    pub(crate) spots: BTreeMap<String, Spot>,
+    /// Paths that were written, but are not what they should be: their values are defaults, or absent.
+    pub(crate) unsound: BTreeSet<String>,
+    /// Credentials.
+    pub(crate) secrets: Vec<Secret>,
+    /// All that does not fit.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Checks a tree against the field table.
+pub(crate) fn walk(root: &Node, environment: &BTreeMap<String, String>) -> Walked {
+    let mut walk = Walk { environment, out: Walked::default() };
+    let value = walk.map(root, ROOT, "", Site::Whole);
+    walk.out.value = value;
+    walk.out
+}
+
+struct Walk<'a> {
+    environment: &'a BTreeMap<String, String>,
+    out: Walked,
+}
+
+impl Walk<'_> {
+    fn map(&mut self, node: &Node, fields: &'static [Field], path: &str, key: Site) -> Mapping {
+        let entries = match &node.content {
+            Content::Mapping(entries) => entries.as_slice(),
+            _ => {
+                self.wrong_shape(node, path, "a map of keys", fields);
+                &[]
+            }
+        };
+        let mut values = Mapping::new();
+        for Entry { key, value } in entries {
+            match find(fields, &key.text) {
+                Some(field) => {
+                    let path = join(path, field.name);
+                    match self.field(value, field, &path, key.site) {
+                        Some(value) => drop(values.insert(Value::from(field.name), value)),
+                        None => default(field, &mut values),
+                    }
+                }
+                None => self.unknown(key, fields, path),
+            }
+        }
+        for field in fields.iter().filter(|field| !entries.iter().any(|entry| entry.key.text == field.name)) {
+            // A misspelt key has been reported under the name that is meant.
+            let reported = self.out.unsound.contains(&join(path, field.name));
+            if matches!(field.presence, Presence::Required) && matches!(node.content, Content::Mapping(_)) && !reported
+            {
+                self.missing(field, path, key);
+            }
+            default(field, &mut values);
+        }
+        values
+    }
+
+    /// The value of a key, or `None` where it is unset or not what it should be.
+    fn field(&mut self, node: &Node, field: &'static Field, path: &str, key: Site) -> Option<Value> {
+        self.spot(node, path, Some(key));
+        if field.is_later() {
+            self.report(path, Problem::error(key, format!("`{path}` is not yet supported")).hint("remove it for now"));
+            return None;
+        }
+        if node.is_null() && !matches!(node.site, Site::Flag(_)) {
+            let hint = match field.kind {
+                Kind::Map(_) if matches!(field.presence, Presence::Optional) => {
+                    format!("write `{}: {{}}` for its defaults, or remove the key", field.name)
+                }
+                Kind::Checks => "list checks below it, such as `- ttft.p95 < 800ms`, or remove the key".to_owned(),
+                Kind::Leaf(Leaf::Text | Leaf::Credential) => {
+                    "remove the key, or put the text in quotes if it is meant".to_owned()
+                }
+                Kind::Map(_) => "put its keys below it, indented, or remove the key".to_owned(),
+                _ => "give it a value, or remove the key".to_owned(),
+            };
+            self.report(path, Problem::error(key, format!("`{path}` has no value")).hint(hint));
+            return None;
+        }
+        match field.kind {
+            Kind::Leaf(leaf) => self.leaf(node, leaf, path),
+            Kind::Map(fields) => Some(Value::Mapping(self.map(node, fields, path, key))),
+            Kind::Short { key: short, leaf, fields, .. } => match &node.content {
+                Content::Scalar(_) => {
+                    let mean = self.leaf(node, leaf, path)?;
+                    let mut values = Mapping::new();
+                    values.insert(Value::from(short), mean);
+                    fields.iter().filter(|field| field.name != short).for_each(|field| default(field, &mut values));
+                    Some(Value::Mapping(values))
+                }
+                _ => Some(Value::Mapping(self.map(node, fields, path, key))),
+            },
+            Kind::Headers => self.headers(node, path),
+            Kind::Free => match &node.content {
+                Content::Mapping(_) => self.free(node, path),
+                _ => {
+                    self.wrong_shape(node, path, "a map", &[]);
+                    None
+                }
+            },
+            Kind::Checks => self.checks(node, path),
+            Kind::Later => None,
+        }
+    }
+
+    fn leaf(&mut self, node: &Node, leaf: Leaf, path: &str) -> Option<Value> {
+        let Content::Scalar(scalar) = &node.content else {
+            self.wrong_shape(node, path, "a single value", &[]);
+            return None;
+        };
+        let filled = self.fill(node, scalar, path)?;
+        if leaf.empty_is_unset() && filled.text.trim().is_empty() {
+            return None;
+        }
+        if let Leaf::Credential = leaf {
+            self.keep_secret(&filled, path);
+        }
+        match leaf.read(&filled.text) {
+            Ok(value) => Some(value),
+            Err(flaw) => {
+                let problem = flawed(node.site, path, &filled, flaw, matches!(leaf, Leaf::Credential));
+                self.report(path, problem);
+                None
+            }
+        }
+    }
+
+    /// A scalar's text with its variables filled in.
+    fn fill(&mut self, node: &Node, scalar: &Scalar, path: &str) -> Option<Filled> {
+        if let Site::Flag(_) = node.site {
+            return Some(Filled { text: scalar.text.clone(), ..Filled::default() });
+        }
+        match fill(&scalar.text, self.environment) {
+            Ok(filled) => {
+                if let Some(spot) = self.out.spots.get_mut(path) {
+                    spot.variables.clone_from(&filled.variables);
+                }
+                Some(filled)
+            }
+            Err(error) => {
+                let hint = match &error {
+                    FillError::Missing { name, .. } => {
+                        format!("set it (`export {name}=…`), or give a default: `${{{name}:-…}}`")
+                    }
+                    FillError::Unclosed if scalar.style == Style::Plain => {
+                        "close it; ` #` starts a comment unless the whole value is in quotes".to_owned()
+                    }
+                    FillError::Unclosed => "close it, or write `$${` for a literal `${`".to_owned(),
+                    FillError::Malformed => {
+                        "the forms are `${NAME}`, `${NAME:-default}` and `${NAME:?message}`; `$${` is a literal `${`"
+                            .to_owned()
+                    }
+                    FillError::Nested => "variables are filled in once: use a single `${NAME:-default}`".to_owned(),
+                };
+                self.report(path, Problem::error(node.site, format!("`{path}` {error}")).hint(hint));
+                None
+            }
+        }
+    }
+
+    fn headers(&mut self, node: &Node, path: &str) -> Option<Value> {
+        let Content::Mapping(entries) = &node.content else {
+            let problem = Problem::error(node.site, format!("`{path}` must be a map of names and values"));
+            self.report(path, problem.hint("such as `headers: {X-Team: inference}`"));
+            return None;
+        };
+        let (mut values, mut seen) = (Mapping::new(), BTreeSet::new());
+        for Entry { key, value } in entries {
+            let path = join(path, &key.text);
+            self.spot(value, &path, Some(key.site));
+            let lower = key.text.to_ascii_lowercase();
+            let refused = if !is_header_name(&key.text) {
+                Some((
+                    "this is not the name of a header".to_owned(),
+                    "write it as `Name: value`, a name of letters, digits and `-`",
+                ))
+            } else if ["content-length", "transfer-encoding", "connection", "host"].contains(&lower.as_str()) {
+                Some((format!("the header `{lower}` belongs to the connection and cannot be set"), "remove it"))
+            } else if !seen.insert(lower.clone()) {
+                let message = format!("duplicate header `{}`: names are compared without case", clip(&key.text));
+                Some((message, "keep one of the two"))
+            } else {
+                None
+            };
+            if let Some((message, hint)) = refused {
+                self.report(&path, Problem::error(key.site, message).hint(hint));
+            } else if let Some(value) = self.leaf(value, Leaf::Credential, &path) {
+                values.insert(Value::from(key.text.as_str()), value);
+            }
+        }
+        Some(Value::Mapping(values))
+    }
+
+    /// Any value, plain scalars by YAML's core schema.
+    fn free(&mut self, node: &Node, path: &str) -> Option<Value> {
+        self.spot(node, path, None);
+        match &node.content {
+            Content::Scalar(scalar) => {
+                let filled = self.fill(node, scalar, path)?;
+                self.out.secrets.extend(filled.values.iter().map(Secret::new));
+                Some(match scalar.style {
+                    Style::Plain => core_value(&filled.text),
+                    Style::Quoted | Style::Block => Value::from(filled.text),
+                })
+            }
+            Content::Sequence(items) => {
+                let items = (0_usize..).zip(items).filter_map(|(at, item)| self.free(item, &format!("{path}[{at}]")));
+                Some(Value::Sequence(items.collect()))
+            }
+            Content::Mapping(entries) => {
+                let mut values = Mapping::new();
+                for Entry { key, value } in entries {
+                    if let Some(value) = self.free(value, &join(path, &key.text)) {
+                        if let (Some(text), true) = (value.as_str(), looks_secret(&key.text)) {
+                            self.out.secrets.push(Secret::new(text));
+                        }
+                        values.insert(Value::from(key.text.as_str()), value);
+                    }
+                }
+                Some(Value::Mapping(values))
+            }
+        }
+    }
+
+    /// A list of `{check, at}`, the text and its index.
+    fn checks(&mut self, node: &Node, path: &str) -> Option<Value> {
+        let Content::Sequence(items) = &node.content else {
+            let problem = Problem::error(node.site, format!("`{path}` must be a list of checks"));
+            self.report(path, problem.hint("one per line: `- ttft.p95 < 800ms`"));
+            return None;
+        };
+        if items.len() > CHECKS_LIMIT {
+            let problem = Problem::error(node.site, format!("`{path}` has more than {CHECKS_LIMIT} checks"));
+            self.report(path, problem.hint("nobody reads that many: keep those that matter"));
+            return None;
+        }
+        let mut checks = Vec::new();
+        for (at, item) in (0_u32..).zip(items) {
+            let path = format!("{path}[{at}]");
+            self.spot(item, &path, None);
+            if let Some(text) = self.check(item, &path) {
+                let mut check = Mapping::new();
+                check.insert(Value::from("check"), text);
+                check.insert(Value::from("at"), Value::from(at));
+                checks.push(Value::Mapping(check));
+            }
+        }
+        Some(Value::Sequence(checks))
+    }
+
+    fn check(&mut self, item: &Node, path: &str) -> Option<Value> {
+        match &item.content {
+            Content::Scalar(_) => self.leaf(item, Leaf::Text, path).or_else(|| {
+                if !self.out.unsound.contains(path) {
+                    let problem = Problem::error(item.site, "this check is empty");
+                    self.report(path, problem.hint("write one, such as `- ttft.p95 < 800ms`, or remove the line"));
+                }
+                None
+            }),
+            Content::Sequence(_) => {
+                let problem = Problem::error(item.site, "a check is one text, not a list");
+                self.report(path, problem.hint("write `- ttft.p95 < 800ms`, one check per line"));
+                None
+            }
+            Content::Mapping(entries) => {
+                if let [Entry { key, value }] = entries.as_slice()
+                    && nearest(&key.text, CHECK.iter().map(|field| field.name)).is_none()
+                    && let Some(check) = split_check(&key.text, value)
+                {
+                    let problem = Problem::error(key.site, "the `:` makes this check a map");
+                    self.report(path, problem.hint(format!("write it as one text: `- {check}`")));
+                    return None;
+                }
+                let long = entries.iter().find(|entry| entry.key.text == "check").map(|entry| &entry.value);
+                if let Some(long) = long {
+                    self.spot(long, path, None);
+                }
+                let values = self.map(item, CHECK, path, item.site);
+                values.get("check").cloned()
+            }
+        }
+    }
+
+    /// Takes a credential into custody. A header that is neither named like one nor filled from the
+    /// environment is no credential: keeping `x-team: inference` would blank out a common word everywhere.
+    fn keep_secret(&mut self, filled: &Filled, path: &str) {
+        let header = path.strip_prefix("target.headers.");
+        if filled.values.is_empty() && header.is_some_and(|name| !looks_secret(name)) {
+            return;
+        }
+        let text = filled.text.trim();
+        self.out.secrets.push(Secret::new(text));
+        self.out.secrets.extend(filled.values.iter().map(|value| Secret::new(value.trim())));
+        // `Bearer …` and the like: the credential may come back without its scheme.
+        if let Some((_, credential)) = text.split_once(' ') {
+            self.out.secrets.push(Secret::new(credential.trim()));
+        }
+    }
+
+    fn spot(&mut self, node: &Node, path: &str, key: Option<Site>) {
+        let key = key.or_else(|| self.out.spots.get(path).and_then(|spot| spot.key));
+        self.out.spots.insert(path.to_owned(), Spot { key, site: node.site, variables: Vec::new() });
+    }
+
+    fn report(&mut self, path: &str, problem: Problem) {
+        self.out.unsound.insert(path.to_owned());
+        self.out.problems.push(problem);
+    }
+
+    fn wrong_shape(&mut self, node: &Node, path: &str, wanted: &str, fields: &'static [Field]) {
+        let example = fields.iter().find(|field| !field.is_later()).map(|field| field.name);
+        let (subject, hint) = match (path, example) {
+            ("", _) => ("a gate spec".to_owned(), "start with `version: 1`, one `key: value` per line".to_owned()),
+            (_, Some(key)) => (format!("`{path}`"), format!("put its keys below it, such as `{key}: …`")),
+            (_, None) => (
+                format!("`{path}`"),
+                format!("write it as `{}: …`; a text that starts with `{{` or `[` needs quotes", last(path)),
+            ),
+        };
+        self.report(
+            path,
+            Problem::error(node.site, format!("{subject} must be {wanted}, not {}", node.noun())).hint(hint),
+        );
+    }
+
+    fn missing(&mut self, field: &Field, path: &str, site: Site) {
+        let path = join(path, field.name);
+        let hint = match field.name {
+            "version" => "add `version: 1` at the top".to_owned(),
+            "target" => "add `target: {url: \"${GATE_TARGET:?the endpoint under test}\"}`".to_owned(),
+            "name" => "add a name such as `name: chat`: the outputs go to `.gate/NAME/`".to_owned(),
+            name => format!("add `{name}: …`"),
+        };
+        self.report(&path, Problem::error(site, format!("`{path}` is missing")).hint(hint));
+    }
+
+    fn unknown(&mut self, key: &Key, fields: &'static [Field], path: &str) {
+        let name = shown_key(&key.text);
+        let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+        let problem = Problem::error(key.site, format!("unknown key `{name}`{place}"));
+        let known = |later: bool| fields.iter().filter(move |field| field.is_later() == later).map(|field| field.name);
+        // A misspelt key counts as written, so that its absence is not reported as well.
+        let mut meant = name.as_str();
+        let hint = if name.contains("${") {
+            "variables are filled in in values, never in keys".to_owned()
+        } else if let Some(near) = nearest(&name, known(false)) {
+            meant = near;
+            format!("did you mean `{near}`?")
+        } else if let Some(home) = home(&name) {
+            format!("`{name}` belongs in `{home}`")
+        } else if let Some(near) = nearest(&name, known(true)) {
+            format!("`{near}` is not yet supported")
+        } else {
+            let names: Vec<_> = known(false).map(|name| format!("`{name}`")).collect();
+            format!("the keys here are {}", names.join(", "))
+        };
+        self.report(&join(path, meant), problem.hint(hint));
+    }
+}
+
+/// The problem with a value; a value from the environment, or a credential, is not repeated.
+fn flawed(site: Site, path: &str, filled: &Filled, flaw: Flaw, secret: bool) -> Problem {
+    let Flaw { problem, hint, fix } = flaw;
+    let written: String = filled.text.trim().chars().take(40).collect();
+    let (message, hint) = match filled.variables.first() {
+        _ if secret => (format!("`{path}` {problem}"), hint),
+        Some(name) => (format!("`{path}` {problem}; its value comes from `${{{name}}}`"), hint),
+        None if written.is_empty() => (format!("`{path}` {problem}, but is empty"), hint),
+        None if problem.starts_with("must be") => (format!("`{path}` {problem}, not `{written}`"), fix.unwrap_or(hint)),
+        None => (format!("`{path}` {problem}: `{written}`"), fix.unwrap_or(hint)),
+    };
+    Problem::error(site, message).hint(hint)
+}
+
+/// Puts a key's default where it is not set.
+fn default(field: &Field, values: &mut Mapping) {
+    let value = match (field.presence, &field.kind) {
+        (Presence::Default(text), Kind::Leaf(leaf)) => leaf.read(text).ok(),
+        (Presence::Default(_) | Presence::Required, Kind::Map(fields)) => Some(Value::Mapping(defaults(fields))),
+        (_, Kind::Short { fields, absent, .. }) => {
+            let read = |(name, text): &(&'static str, &'static str)| match find(fields, name).map(|field| &field.kind) {
+                Some(Kind::Leaf(leaf)) => Some((Value::from(*name), leaf.read(text).ok()?)),
+                _ => None,
+            };
+            Some(Value::Mapping(absent.iter().filter_map(read).collect()))
+        }
+        _ => None,
+    };
+    if let Some(value) = value {
+        values.insert(Value::from(field.name), value);
+    }
+}
+
+/// A map with nothing but defaults.
+pub(crate) fn defaults(fields: &'static [Field]) -> Mapping {
+    let mut values = Mapping::new();
+    fields.iter().for_each(|field| default(field, &mut values));
+    values
+}
+
+/// The check that was split by its colon, put together again.
+fn split_check(key: &str, value: &Node) -> Option<String> {
+    let Content::Scalar(Scalar { text, .. }) = &value.content else { return None };
+    let text = text.trim();
+    if [key, text].iter().any(|part| part.contains(['<', '>', '='])) {
+        return Some(format!("{key} {text}").trim().to_owned());
+    }
+    let higher = key.parse::<Metric>().is_ok_and(|metric| metric.direction() == Direction::Higher);
+    Some(format!("{} {} {text}", clip(key), if higher { ">=" } else { "<" }))
+}
+
+/// The map that a key of this name belongs to.
+fn home(name: &str) -> Option<String> {
+    fn search(fields: &'static [Field], path: &str, name: &str) -> Option<String> {
+        if !path.is_empty() && find(fields, name).is_some_and(|field| !field.is_later()) {
+            return Some(path.to_owned());
+        }
+        fields.iter().find_map(|field| search(field.fields()?, &join(path, field.name), name))
+    }
+    search(ROOT, "", name)
+}
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// The path of a key below a path.
+pub(crate) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}

@@ -1,0 +1,357 @@
+//! Specs from `fixtures/specs`: good ones with what they become, bad ones with every word they answer with.
+
+#[cfg(test)]
+mod support {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    use gate_model::{Diagnostic, Severity};
+    use gate_spec::{Overlay, Resolved, resolve};
+
+    pub(crate) fn folder(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/specs").join(name)
+    }
+
+    /// The environment every fixture sees.
+    pub(crate) fn environment() -> BTreeMap<String, String> {
+        let variables = [
+            ("EMPTY", ""),
+            ("NOT_A_NUMBER", "hunter2-from-env"),
+            ("SIM_IN_ENV", "sim"),
+            ("GATE_TARGET_IN_ENV", "http://127.0.0.1:9"),
+            ("KEY_IN_ENV", "sk-from-the-environment"),
+        ];
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+
+    pub(crate) fn overlays(pairs: &[(&str, &str)]) -> Vec<Overlay> {
+        let overlay = |(path, value): &(&str, &str)| Overlay {
+            flag: "--set".to_owned(),
+            path: (*path).to_owned(),
+            value: (*value).to_owned(),
+        };
+        pairs.iter().map(overlay).collect()
+    }
+
+    pub(crate) fn good(name: &str, pairs: &[(&str, &str)]) -> Resolved {
+        let text = std::fs::read_to_string(folder("good").join(name)).unwrap();
+        match resolve(name, &text, &environment(), &overlays(pairs)) {
+            Ok(resolved) => resolved,
+            Err(diagnostics) => panic!("{name} is refused:\n{}", render(&diagnostics)),
+        }
+    }
+
+    pub(crate) fn render(diagnostics: &[Diagnostic]) -> String {
+        diagnostics.iter().map(render_one).collect()
+    }
+
+    fn render_one(diagnostic: &Diagnostic) -> String {
+        let Diagnostic { severity, place, message, snippet, hint } = diagnostic;
+        let severity = if *severity == Severity::Error { "error" } else { "warning" };
+        let mut text = place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
+        text.push_str(&format!("{severity}: {message}\n"));
+        if let Some(snippet) = snippet {
+            let blanks = " ".repeat(snippet.column as usize - 1);
+            text.push_str(&format!("  | {}\n  | {blanks}{}\n", snippet.text, "^".repeat(snippet.length as usize)));
+        }
+        if let Some(hint) = hint {
+            text.push_str(&format!("  hint: {hint}\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gate_model::{
+        Arrivals, Endpoint, EngineParams, Faults, Importance, Iterations, Latency, Length, Nanos, Origin, PerSecond,
+        Policy, ReadyPath, Shape,
+    };
+    use gate_spec::resolve;
+
+    use super::support::*;
+
+    #[test]
+    fn every_bad_spec_says_what_is_expected() {
+        let mut seen = 0;
+        let mut wrong = String::new();
+        for entry in std::fs::read_dir(folder("bad")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "yaml") {
+                continue;
+            }
+            seen += 1;
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let Err(diagnostics) = resolve(name, &text, &environment(), &[]) else { panic!("{name} is accepted") };
+            let actual = render(&diagnostics);
+            assert!(
+                !diagnostics.is_empty() && diagnostics.iter().all(|diagnostic| diagnostic.hint.is_some()),
+                "{actual}"
+            );
+            for secret in ["sk-literal-key", "passw0rd", "abcdef123", "hunter2"] {
+                assert!(!actual.contains(secret), "{name} leaks {secret}:\n{actual}");
+            }
+            let expected = std::fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
+            if actual != expected {
+                wrong.push_str(&format!("=== {name}\n{actual}"));
+            }
+        }
+        assert!(seen >= 40, "only {seen} bad specs found");
+        assert!(wrong.is_empty(), "these answers differ from their .expected files:\n{wrong}");
+    }
+
+    #[test]
+    fn the_wall_is_shown_whole_and_in_order() {
+        let text = std::fs::read_to_string(folder("bad").join("wall.yaml")).unwrap();
+        let diagnostics = resolve("wall.yaml", &text, &environment(), &[]).unwrap_err();
+        let places: Vec<_> = diagnostics.iter().map(|diagnostic| diagnostic.place.clone().unwrap()).collect();
+        assert!(places.len() >= 20, "{}", places.len());
+        assert!(places.is_sorted());
+    }
+
+    fn length(mean: f64, stddev: f64, min: u32, max: u32, shape: Shape) -> Length {
+        Length { mean, stddev, min, max, shape }
+    }
+
+    fn refused(text: &str, pairs: &[(&str, &str)]) -> String {
+        render(&resolve("gate.yaml", text, &environment(), &overlays(pairs)).unwrap_err())
+    }
+
+    const SIM: &str = "version: 1\nname: x\ntarget: {sim: {ttft: 100ms}}\nrequire: [ttft.p95 < 800ms]\n";
+
+    #[test]
+    fn defaults_are_those_of_the_product_page() {
+        let resolved = good("minimal.yaml", &[]);
+        let spec = &resolved.spec;
+        assert_eq!((spec.version, spec.name.as_str(), spec.file.as_str()), (1, "minimal", "minimal.yaml"));
+        assert_eq!(spec.target.endpoint, Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
+        assert_eq!(spec.target.api.name(), "openai-chat");
+        assert_eq!((spec.target.ready.within, &spec.target.ready.path), (Nanos::from_secs(10), &ReadyPath::Auto));
+        assert_eq!(spec.load.rate, PerSecond(2.0));
+        assert_eq!(spec.load.iterations, Iterations::Range { first: 30, last: 50, extend: Some(100) });
+        assert_eq!((spec.load.warmup, spec.load.arrivals, spec.load.seed), (5, Arrivals::Poisson, 0));
+        assert_eq!(spec.prompts.input_tokens, length(550.0, 150.0, 50, 2000, Shape::Normal));
+        assert_eq!(spec.prompts.output_tokens, length(150.0, 20.0, 10, 500, Shape::Normal));
+        assert!(!spec.slo.is_given());
+        let timeouts = spec.timeouts;
+        let seconds = [timeouts.connect, timeouts.first_token, timeouts.stall, timeouts.total];
+        assert_eq!(seconds, [5, 60, 30, 300].map(Nanos::from_secs));
+        assert_eq!(timeouts.run, None);
+        assert_eq!(spec.outcomes.inconclusive, Policy::Pass);
+        assert_eq!(spec.outcomes.no_baseline, Policy::Pass);
+        assert_eq!(spec.outcomes.invalid, Policy::Fail);
+        let checks: Vec<_> = spec.checks.iter().map(ToString::to_string).collect();
+        assert_eq!(checks, ["ttft.p95 < 800ms", "errors.rate < 5%"]);
+        assert!(matches!(&spec.checks[0].origin, Origin::Declared(place) if place.to_string() == "minimal.yaml:5:5"));
+        assert_eq!(spec.checks[1].origin, Origin::Implied);
+        assert!(resolved.warnings.is_empty() && resolved.secrets.is_empty() && spec.overrides.is_empty());
+    }
+
+    #[test]
+    fn a_full_spec_is_read_to_the_letter() {
+        let resolved = good("full.yaml", &[]);
+        let actual = serde_json::to_string_pretty(&resolved.spec).unwrap();
+        let expected = std::fs::read_to_string(folder("good").join("full.json")).unwrap_or_default();
+        assert!(actual.trim() == expected.trim(), "differs from full.json:\n{actual}");
+        assert!(resolved.warnings.is_empty(), "{}", render(&resolved.warnings));
+        let importance =
+            |importance| resolved.spec.checks.iter().filter(|check| check.importance == importance).count();
+        assert_eq!((importance(Importance::Required), importance(Importance::Preferred)), (5, 4));
+        // Headers that are named like no credential and are not from the environment blank out no common word.
+        assert!(resolved.secrets.is_empty());
+    }
+
+    #[test]
+    fn a_simulated_engine_is_read_to_the_letter() {
+        let spec = good("sim.yaml", &[]).spec;
+        assert_eq!(
+            spec.target.endpoint,
+            Endpoint::Sim(Box::new(EngineParams {
+                ttft: Latency::constant(Nanos::from_millis(100)),
+                tpot: Latency { mean: Nanos::from_millis(10), stddev: Nanos::from_millis(1), shape: Shape::Normal },
+                tokens_per_chunk: 4,
+                role_chunk: None,
+                faults: Faults { http_500: 0.3, stall: 0.005, ..Faults::default() },
+                dies_after: Some(26),
+                ready_after: Nanos::from_secs(5),
+                seed: 3,
+            }))
+        );
+        assert_eq!(spec.load.iterations, Iterations::Range { first: 30, last: 30, extend: None });
+    }
+
+    #[test]
+    fn the_word_sim_is_the_engine_with_its_defaults() {
+        let resolved = good("sim-word.yaml", &[]);
+        assert_eq!(resolved.spec.target.endpoint, Endpoint::Sim(Box::default()));
+        assert_eq!(resolved.spec.load.iterations, Iterations::Fixed(10));
+        let empty = good("sim-word.yaml", &[("target.sim", "{}")]).spec;
+        assert_eq!(
+            empty.target.endpoint, resolved.spec.target.endpoint,
+            "the field table has the engine's own defaults"
+        );
+    }
+
+    #[test]
+    fn aliases_are_copies() {
+        let spec = good("aliases.yaml", &[]).spec;
+        assert_eq!(spec.prompts.input_tokens, spec.prompts.output_tokens);
+        assert_eq!(spec.prompts.input_tokens, length(100.0, 10.0, 50, 150, Shape::Normal));
+    }
+
+    #[test]
+    fn what_is_doubtful_is_warned_about() {
+        let warnings = render(&good("warned.yaml", &[]).warnings);
+        let expected = std::fs::read_to_string(folder("good").join("warned.expected")).unwrap_or_default();
+        assert!(warnings == expected, "differs from warned.expected:\n{warnings}");
+    }
+
+    #[test]
+    fn overlays_win_and_are_recorded() {
+        let pairs = [
+            ("load.rps", "5"),
+            ("load.iterations", "40..60"),
+            ("target.sim.ttft.stddev", "20ms"),
+            ("target.sim.tpot", "{mean: 20ms, shape: uniform}"),
+            ("slo.ttft", "1s"),
+            ("prompts.output_tokens", "32"),
+            ("target.key", "sk-typed-on-the-line # not a comment"),
+            ("target.headers.X-Auth", "Bearer sk-another-one"),
+            ("target.extra_body.top_k", "4"),
+            ("require", "[ttft.p50 < 100ms, tpot.p50 < 1s]"),
+        ];
+        let resolved = good("sim.yaml", &pairs);
+        let spec = &resolved.spec;
+        let Endpoint::Sim(engine) = &spec.target.endpoint else { panic!() };
+        assert_eq!((engine.ttft.mean, engine.ttft.stddev), (Nanos::from_millis(100), Nanos::from_millis(20)));
+        assert_eq!((engine.tpot.mean, engine.tpot.shape), (Nanos::from_millis(20), Shape::Uniform));
+        assert_eq!(spec.load.rate, PerSecond(5.0));
+        assert_eq!(spec.load.iterations, Iterations::Range { first: 40, last: 60, extend: None });
+        assert_eq!(spec.slo.ttft, Some(Nanos::from_secs(1)));
+        assert_eq!(spec.prompts.output_tokens.mean, 32.0);
+        assert_eq!(spec.target.key.as_ref().unwrap().expose(), "sk-typed-on-the-line # not a comment");
+        assert_eq!(serde_json::Value::from(spec.target.extra_body.clone()), serde_json::json!({"top_k": 4}));
+        assert_eq!(spec.checks.len(), 3);
+        let Origin::Declared(place) = &spec.checks[0].origin else { panic!() };
+        assert_eq!(place.file, "--set require");
+        let values: Vec<_> = spec.overrides.iter().map(|one| one.value.as_str()).collect();
+        assert_eq!(values[..2], ["5", "40..60"]);
+        assert_eq!(values[6..9], ["***"; 3]);
+        let secrets: Vec<_> = resolved.secrets.iter().map(gate_model::Secret::expose).collect();
+        assert!(secrets.contains(&"sk-another-one") && secrets.contains(&"sk-typed-on-the-line # not a comment"));
+    }
+
+    #[test]
+    fn a_target_url_replaces_the_engine() {
+        let spec = good("sim.yaml", &[("target.url", "http://127.0.0.1:9")]).spec;
+        assert_eq!(spec.target.endpoint, Endpoint::Url("http://127.0.0.1:9".to_owned()));
+        let spec = good("full.yaml", &[("target.url", "sim")]).spec;
+        assert_eq!(spec.target.endpoint, Endpoint::Sim(Box::default()));
+        let spec = good("minimal.yaml", &[("target.url", "http://h/?api_key=abcdef123")]).spec;
+        assert_eq!(spec.overrides[0].value, "***");
+    }
+
+    #[test]
+    fn wrong_overlays_name_their_flag() {
+        for (pair, expected) in [
+            (
+                ("load.rp", "5"),
+                "error: `--set load.rp`: no key of a gate spec has this path\n  hint: did you mean `load.rps`?\n",
+            ),
+            (
+                ("load.rps", "five"),
+                "error: `--set load.rps`: `load.rps` must be a number of requests per second above 0, at most 100000, not `five`\n  hint: without a unit, such as `rps: 2` or `rps: 0.5`\n",
+            ),
+            (
+                ("load.concurrency", "4"),
+                "error: `--set load.concurrency`: `load.concurrency` is not yet supported\n  hint: remove it for now\n",
+            ),
+            (("load", "{rps: 1, rps: 2}"), "error: `--set load`: duplicate key `rps`\n  hint: keep one of the two\n"),
+            (
+                ("target.url", "${GATE_TARGET_IN_ENV}"),
+                "error: `--set target.url`: `target.url` has no scheme\n  hint: write it with its scheme: `http://127.0.0.1:8000/v1`\n",
+            ),
+            (
+                ("target.key", "sk-secret\u{7}bell"),
+                "error: `--set target.key`: `target.key` holds a line break or another control character\n  hint: set the secret again, as one line\n",
+            ),
+            (
+                ("require", "[ttft.p95 < 800]"),
+                "error: `--set require`: the bound `800` needs a unit\n  hint: write `ttft.p95 < 800ms`\n",
+            ),
+        ] {
+            assert_eq!(refused(SIM, &[pair]), expected);
+        }
+    }
+
+    #[test]
+    fn credentials_are_collected() {
+        let text = "version: 1\nname: x\nrequire: [ttft.p95 < 800ms]\ntarget:\n  url: http://h/v1?api_key=in-the-query&v=1\n  \
+                    key: ${KEY_IN_ENV}\n  headers: {X-Auth: 'Bearer ${KEY_IN_ENV}', X-Empty: '${EMPTY:-}'}\n  \
+                    extra_body: {nested: ['a ${KEY_IN_ENV}'], user: '${EMPTY:-someone}', access_token: in-the-body}\n";
+        let resolved = resolve("gate.yaml", text, &environment(), &[]).unwrap();
+        let mut secrets: Vec<_> = resolved.secrets.iter().map(gate_model::Secret::expose).collect();
+        secrets.sort_unstable();
+        secrets.dedup();
+        assert_eq!(
+            secrets,
+            ["Bearer sk-from-the-environment", "in-the-body", "in-the-query", "sk-from-the-environment"]
+        );
+        assert_eq!(resolved.spec.target.headers.len(), 1, "an empty header is not sent");
+        assert_eq!(resolved.spec.target.extra_body["user"], "someone");
+    }
+
+    #[test]
+    fn a_key_in_a_block_of_text_is_masked_and_nothing_else() {
+        let text = "version: 1\nname: x\ntarget:\n  url: sim\n  key: |\n    sk-one\n    sk-two\n  modle: y\nrequire: [ttft.p95 < 1s]\n";
+        let shown = refused(text, &[]);
+        assert!(shown.contains("  |     ***\n") && shown.contains("  |   modle: y\n"), "{shown}");
+        assert!(!shown.contains("sk-"), "{shown}");
+    }
+
+    #[test]
+    fn scalars_keep_their_source_text() {
+        let spec = |model: &str| {
+            let text =
+                format!("version: 1\nname: on\nrequire: [ttft.p95 < 1s]\ntarget: {{url: sim, model: {model}}}\n");
+            resolve("gate.yaml", &text, &environment(), &[]).unwrap().spec
+        };
+        for (written, read) in
+            [("1.10", "1.10"), ("yes", "yes"), ("0755", "0755"), ("'null'", "null"), ("$${X}", "${X}")]
+        {
+            // A `{` in flow style needs quotes.
+            let written = if written.contains('{') { format!("\"{written}\"") } else { written.to_owned() };
+            assert_eq!(spec(&written).target.model.as_deref(), Some(read));
+        }
+        assert_eq!(spec("'${EMPTY:-}'").target.model, None);
+        assert_eq!(spec("x").name, "on");
+    }
+
+    #[test]
+    fn line_ends_and_byte_order_marks_do_not_matter() {
+        let plain = resolve("x", SIM, &environment(), &[]).unwrap().spec;
+        for text in [format!("\u{feff}{SIM}"), SIM.replace('\n', "\r\n")] {
+            assert_eq!(resolve("x", &text, &environment(), &[]).unwrap().spec, plain);
+        }
+    }
+
+    #[test]
+    fn the_schema_knows_the_fixtures_keys() {
+        let schema = gate_spec::json_schema();
+        let properties = schema["properties"].as_object().unwrap();
+        for (name, property) in properties {
+            assert!(property["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
+        }
+        assert_eq!(schema["required"], serde_json::json!(["version", "name", "target"]));
+        assert_eq!(properties["load"]["properties"]["rps"]["default"], 2);
+        assert_eq!(properties["load"]["properties"]["iterations"]["default"], "30..50");
+        assert_eq!(properties["prompts"]["properties"]["input_tokens"]["default"]["max"], 2000);
+        assert!(!properties.contains_key("scenarios"), "what is not yet supported is not proposed by editors");
+        let text = std::fs::read_to_string(folder("good").join("full.yaml")).unwrap();
+        for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+            let key = line.split(':').next().unwrap();
+            assert!(properties.contains_key(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What every request of a run shares.
+
+use std::time::Instant;
+
+use gate_model::{GateSpec, Outcome, Redactor, Timeouts};
+use gate_wire::Dialect;
+use tokio::sync::watch;
+use tokio::time::timeout_at;
+
+use crate::connection::{Connection, Pool};
+use crate::record::Ending;
+use crate::stamped::Scratch;
+use crate::target::{ConnectError, Target};
+use crate::words::Loss;
+
+/// What ends open requests before their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The run was interrupted.
+    Interrupted,
+    /// The run's own limit passed.
+    RunTimeout,
+}
+
+impl Cut {
+    fn ending(self) -> Ending {
+        match self {
+            Self::Interrupted => Ending::new(Outcome::Cancelled, "the run was interrupted"),
+            Self::RunTimeout => Ending::new(Outcome::TimeoutTotal, "the run's own time limit (`timeouts.run`) passed"),
+        }
+    }
+}
+
+/// The shared part of every request: where it goes, how long it may take, what cuts it short.
+pub(crate) struct Client {
+    pub(crate) target: Target,
+    pub(crate) pool: Pool,
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) redactor: Redactor,
+    scratch: Scratch,
+    cut: watch::Sender<Option<Cut>>,
+}
+
+impl Client {
+    pub(crate) fn new(target: Target, dialect: &'static dyn Dialect, spec: &GateSpec, redactor: Redactor) -> Self {
+        let cut = watch::Sender::new(None);
+        let (pool, scratch) = (Pool::default(), Scratch::new());
+        Self { target, pool, dialect, timeouts: spec.timeouts, redactor, scratch, cut }
+    }
+
+    /// Ends every open request; the first reason stands.
+    pub(crate) fn cut(&self, cut: Cut) {
+        self.cut.send_if_modified(|current| {
+            let first = current.is_none();
+            current.get_or_insert(cut);
+            first
+        });
+    }
+
+    /// What has cut the run.
+    pub(crate) fn cut_by(&self) -> Option<Cut> {
+        *self.cut.borrow()
+    }
+
+    /// Waits until the run is cut.
+    pub(crate) async fn until_cut(&self) -> Cut {
+        let mut cuts = self.cut.subscribe();
+        match cuts.wait_for(Option::is_some).await.map(|cut| *cut) {
+            Ok(Some(cut)) => cut,
+            // The sender lives as long as `self`, and the wait is for `Some`.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Does `work` unless the run is cut first.
+    pub(crate) async fn unless_cut<T>(&self, work: impl Future<Output = T>) -> Result<T, Cut> {
+        tokio::select! {
+            biased;
+            cut = self.until_cut() => Err(cut),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Does a request's `work` until its deadline, unless the run is cut first.
+    pub(crate) async fn within(&self, deadline: Instant, work: impl Future<Output = Ending>) -> Ending {
+        match self.unless_cut(timeout_at(deadline.into(), work)).await {
+            Ok(Ok(ending)) => ending,
+            Ok(Err(_)) => Ending::new(Outcome::TimeoutTotal, format!("not complete within {}", self.timeouts.total)),
+            Err(cut) => cut.ending(),
+        }
+    }
+
+    /// A new connection to the target.
+    pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
+        let stream = self.target.connect().await?;
+        Connection::new(stream, self.scratch.clone()).await.map_err(|error| ConnectError::Failed(error.to_string()))
+    }
+}
+
+/// How an exchange ended whose connection was lost before the response's head came.
+pub(crate) fn unanswered(loss: Loss) -> Ending {
+    match loss {
+        Loss::Reset => Ending::new(Outcome::Reset, "the server reset the connection before it answered"),
+        Loss::Closed => Ending::new(Outcome::Truncated, "the server closed the connection without an answer"),
+        Loss::Garbled(words) => Ending::new(
+            Outcome::Decode,
+            format!("the answer is not HTTP/1.1 ({words}): is `target.url` a plain HTTP server?"),
+        ),
+    }
+}

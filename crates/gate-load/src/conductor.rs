@@ -1,0 +1,256 @@
+//! The I/O thread: readiness, warm-up, the measured phase.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use gate_model::{EndReason, GateSpec, Health, Nanos, Outcome, Plan, Redactor, Sample};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, spawn_local};
+
+use crate::alarm::Alarm;
+use crate::client::{Client, Cut};
+use crate::clock::{Zero, later};
+use crate::exchange::{Source, Timing, measure};
+use crate::health::Watch;
+use crate::ready::until_ready;
+use crate::requests::{Prepared, Writer};
+use crate::target::Target;
+use crate::words::clean;
+use crate::{LoadError, Stop};
+
+/// Between the end of warm-up and the epoch.
+const LEAD: Duration = Duration::from_millis(20);
+/// Between two ticks.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What the I/O thread tells the caller's thread.
+pub(crate) enum Note {
+    Waiting { elapsed: Nanos, last: String },
+    Ready,
+    Warmup(Box<Sample>),
+    Started,
+    Tick { elapsed: Nanos, sent: u32, in_flight: u32 },
+    Ended(Box<Sample>),
+}
+
+/// How the I/O thread ended.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    pub(crate) reason: EndReason,
+    /// Measured requests sent.
+    pub(crate) sent: u32,
+    /// When the last of them ended.
+    pub(crate) at: Nanos,
+    pub(crate) health: Health,
+}
+
+/// What the I/O thread needs.
+pub(crate) struct Orders<'a> {
+    pub(crate) spec: &'a GateSpec,
+    pub(crate) plan: &'a Plan,
+    pub(crate) writer: &'a Writer,
+    pub(crate) target: Target,
+    pub(crate) redactor: &'a Redactor,
+    /// Requests, warm-up first, in the order of sending.
+    pub(crate) requests: mpsc::Receiver<Result<Prepared, LoadError>>,
+    pub(crate) notes: mpsc::Sender<Note>,
+    /// Ends everything.
+    pub(crate) stop: Stop,
+    /// Ends sending.
+    pub(crate) halt: Stop,
+}
+
+/// Runs the load on this thread.
+pub(crate) fn conduct(orders: Orders<'_>) -> Result<Finish, LoadError> {
+    let options = LocalOptions::default();
+    let runtime = Builder::new_current_thread().enable_all().build_local(options).map_err(LoadError::Runtime)?;
+    let finish = runtime.block_on(phases(orders));
+    // A name may still be looked up; nobody waits for it.
+    runtime.shutdown_background();
+    finish
+}
+
+async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
+    let Orders { spec, plan, writer, target, redactor, mut requests, notes, stop, halt } = orders;
+    let client = Rc::new(Client::new(target, writer.dialect(), spec, redactor.clone()));
+    spawn_local(interrupt(Rc::clone(&client), stop, notes.clone()));
+    let unsent = |reason| Finish { reason, sent: 0, at: Nanos::ZERO, health: Health::default() };
+
+    let waiting = async |elapsed, last: &str| {
+        let _ = notes.send(Note::Waiting { elapsed, last: clean(last, redactor) }).await;
+    };
+    match client.unless_cut(until_ready(&spec.target.ready, writer, &client, waiting)).await {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(words))) => return Ok(unsent(EndReason::NotReady(clean(&words, redactor)))),
+        Ok(Err(error)) => return Err(error),
+        Err(_) => return Ok(unsent(EndReason::Interrupted)),
+    }
+    let _ = notes.send(Note::Ready).await;
+
+    match warm_up(plan, &client, &mut requests, &notes).await? {
+        WarmUp::Done => {}
+        WarmUp::Refused(words) => return Ok(unsent(EndReason::Refused(words))),
+        WarmUp::Interrupted => return Ok(unsent(EndReason::Interrupted)),
+    }
+    Measured { client, notes, halt }.run(spec, plan, requests).await
+}
+
+enum WarmUp {
+    Done,
+    Refused(String),
+    Interrupted,
+}
+
+/// Sends the warm-up requests one after another, each on a new connection that then joins the pool.
+async fn warm_up(
+    plan: &Plan,
+    client: &Client,
+    requests: &mut mpsc::Receiver<Result<Prepared, LoadError>>,
+    notes: &mpsc::Sender<Note>,
+) -> Result<WarmUp, LoadError> {
+    let zero = Zero(Instant::now());
+    let mut refusal = None;
+    let mut refused = 0;
+    for _ in &plan.warmup {
+        let Ok(prepared) = client.unless_cut(requests.recv()).await else { return Ok(WarmUp::Interrupted) };
+        let prepared = prepared.ok_or(LoadError::Internal)??;
+        let start = Instant::now();
+        let timing = Timing { zero, intended: zero.point(start), start };
+        let sample = measure(client, prepared, timing, Source::New).await;
+        let outcome = sample.outcome;
+        if is_refusal(&sample) {
+            refused += 1;
+            refusal = refusal.or_else(|| sample.error.clone());
+        }
+        let _ = notes.send(Note::Warmup(Box::new(sample))).await;
+        if outcome == Outcome::Cancelled {
+            return Ok(WarmUp::Interrupted);
+        }
+    }
+    Ok(match refusal {
+        Some(words) if refused == plan.warmup.len() => {
+            WarmUp::Refused(format!("all {refused} warm-up requests failed, the first with: {words}"))
+        }
+        _ => WarmUp::Done,
+    })
+}
+
+/// Whether no later request can fare better.
+fn is_refusal(sample: &Sample) -> bool {
+    matches!(sample.outcome, Outcome::Connect | Outcome::Tls | Outcome::TimeoutConnect)
+        || matches!(sample.status, Some(401 | 403 | 404 | 429))
+}
+
+/// How many measured requests were sent, and how many of them are open.
+#[derive(Default)]
+struct Counts {
+    sent: Cell<u32>,
+    open: Cell<u32>,
+}
+
+/// The measured phase.
+struct Measured {
+    client: Rc<Client>,
+    notes: mpsc::Sender<Note>,
+    halt: Stop,
+}
+
+impl Measured {
+    async fn run(
+        self,
+        spec: &GateSpec,
+        plan: &Plan,
+        mut requests: mpsc::Receiver<Result<Prepared, LoadError>>,
+    ) -> Result<Finish, LoadError> {
+        let mut alarm = Alarm::new().map_err(LoadError::Timer)?;
+        let counts = Rc::new(Counts::default());
+        let mut last_end = Nanos::ZERO;
+        let mut streams = JoinSet::new();
+        let mut beside = JoinSet::new();
+        // The epoch waits for the first request's text.
+        let mut next = self.client.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
+        let zero = Zero(Instant::now() + LEAD);
+        let watch = Watch::new();
+        beside.spawn_local(watch.probe());
+        beside.spawn_local(time_limit(Rc::clone(&self.client), zero, spec.run_limit(plan.duration())));
+        beside.spawn_local(tick(self.notes.clone(), zero, Rc::clone(&counts)));
+        let _ = self.notes.send(Note::Started).await;
+
+        while let Some(prepared) = next {
+            let due = zero.instant(prepared.planned.at);
+            let halted = tokio::select! {
+                biased;
+                _ = self.client.until_cut() => true,
+                () = self.halt.triggered() => true,
+                waited = alarm.wait_until(due) => waited.map(|()| false).map_err(LoadError::Timer)?,
+            };
+            if halted {
+                break;
+            }
+            streams.spawn_local(self.follow(prepared, zero, Instant::now(), Rc::clone(&counts)));
+            while let Some(ended) = streams.try_join_next() {
+                last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?);
+            }
+            next = self.client.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
+        }
+        drop(requests);
+        while let Some(ended) = streams.join_next().await {
+            last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?);
+        }
+        let health = watch.health();
+        let reason = match self.client.cut_by() {
+            Some(Cut::Interrupted) => EndReason::Interrupted,
+            Some(Cut::RunTimeout) => EndReason::RunTimeout,
+            None => EndReason::Completed,
+        };
+        Ok(Finish { reason, sent: counts.sent.get(), at: last_end, health })
+    }
+
+    /// Follows one request to its end, and gives the time of it.
+    fn follow(
+        &self,
+        prepared: Prepared,
+        zero: Zero,
+        start: Instant,
+        counts: Rc<Counts>,
+    ) -> impl Future<Output = Nanos> + 'static {
+        let (client, notes) = (Rc::clone(&self.client), self.notes.clone());
+        counts.sent.set(counts.sent.get() + 1);
+        counts.open.set(counts.open.get() + 1);
+        async move {
+            let timing = Timing { zero, intended: prepared.planned.at, start };
+            let sample = measure(&client, prepared, timing, Source::Pool).await;
+            let end = zero.point(Instant::now());
+            counts.open.set(counts.open.get() - 1);
+            let _ = notes.send(Note::Ended(Box::new(sample))).await;
+            end
+        }
+    }
+}
+
+/// Cuts the run when it is stopped from outside, or when nobody takes what it tells.
+async fn interrupt(client: Rc<Client>, stop: Stop, notes: mpsc::Sender<Note>) {
+    tokio::select! {
+        () = stop.triggered() => {}
+        () = notes.closed() => {}
+    }
+    client.cut(Cut::Interrupted);
+}
+
+/// Cuts the run when its own time limit has passed, counted from the epoch.
+async fn time_limit(client: Rc<Client>, zero: Zero, limit: Nanos) -> std::io::Result<()> {
+    tokio::time::sleep(later(zero.0, limit).saturating_duration_since(Instant::now())).await;
+    client.cut(Cut::RunTimeout);
+    Ok(())
+}
+
+/// Tells how far the run is; a tick that finds the channel full is left out.
+async fn tick(notes: mpsc::Sender<Note>, zero: Zero, counts: Rc<Counts>) -> std::io::Result<()> {
+    loop {
+        tokio::time::sleep(TICK).await;
+        let (sent, in_flight) = (counts.sent.get(), counts.open.get());
+        let _ = notes.try_send(Note::Tick { elapsed: zero.point(Instant::now()), sent, in_flight });
+    }
+}

@@ -1,0 +1,46 @@
+//! Why there is no run at all.
+
+use std::io;
+
+/// What keeps a load from being a measurement. Everything a server or a network does is an outcome instead.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The journal cannot be written; the run was ended at once.
+    #[error("write the run journal: {0}; is the disk full, or the folder read-only?")]
+    Journal(#[source] io::Error),
+    /// The I/O thread cannot start.
+    #[error("start the I/O thread: {0}")]
+    Runtime(#[source] io::Error),
+    /// The timer of the send schedule failed.
+    #[error("keep the send schedule: {0}")]
+    Timer(#[source] io::Error),
+    /// The target's URL is of a kind that cannot be sent to.
+    #[error("send to `{scheme}:` URLs: not yet supported; use `http://`")]
+    Scheme {
+        /// The URL's scheme.
+        scheme: String,
+    },
+    /// The target's URL names no host.
+    #[error("send to `{url}`: it names no host")]
+    NoHost {
+        /// The URL.
+        url: String,
+    },
+    /// A header's name or value cannot be sent.
+    #[error("send header `{name}`: its name or value holds a character that HTTP does not allow")]
+    Header {
+        /// The header's name.
+        name: String,
+    },
+    /// The request's path cannot be sent.
+    #[error(
+        "send to path `{path}`: it is not a path that HTTP allows; it starts with `/`, other characters are percent-encoded"
+    )]
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// A thread of the run ended without its result.
+    #[error("run the load: a thread of it ended early, which is a fault of gate; please report it")]
+    Internal,
+}

@@ -1,0 +1,134 @@
+//! Waiting until the target is ready.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gate_model::{Nanos, Ready, ReadyPath};
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use tokio::time::timeout;
+
+use crate::LoadError;
+use crate::client::{Client, unanswered};
+use crate::clock::later;
+use crate::connection::Unanswered;
+use crate::requests::Writer;
+use crate::target::ConnectError;
+use crate::words::Loss;
+
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long a health or models path may take.
+const GET_WAIT: Duration = Duration::from_secs(2);
+
+/// A way to ask whether the target is ready.
+struct Question {
+    /// For messages.
+    name: String,
+    request: Request<Full<Bytes>>,
+    /// At most.
+    wait: Duration,
+}
+
+/// What a question brought.
+enum Reply {
+    /// It is ready.
+    Ready,
+    /// Not here: ask elsewhere.
+    Elsewhere(String),
+    /// Not yet.
+    NotYet(String),
+    /// Never: waiting changes nothing.
+    Never(String),
+}
+
+/// The questions, in the order they are asked.
+fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Question>, LoadError> {
+    let get = |path: &str| {
+        Ok::<_, LoadError>(Question { name: format!("GET {path}"), request: writer.get(path)?, wait: GET_WAIT })
+    };
+    Ok(match &ready.path {
+        ReadyPath::Path(path) => vec![get(path)?],
+        ReadyPath::Auto => {
+            let request = writer.hello()?;
+            let name = format!("POST {}", request.uri().path());
+            let wait = ready.within.to_duration().min(client.timeouts.total.to_duration());
+            vec![get("/health")?, get(&writer.models_path())?, Question { name, request, wait }]
+        }
+    })
+}
+
+/// Asks until the target is ready. `waiting` is told what was last seen.
+///
+/// The inner error says, in words, what was last seen and what to do.
+pub(crate) async fn until_ready(
+    ready: &Ready,
+    writer: &Writer,
+    client: &Client,
+    mut waiting: impl AsyncFnMut(Nanos, &str),
+) -> Result<Result<(), String>, LoadError> {
+    let start = Instant::now();
+    let deadline = later(start, ready.within);
+    if let Err(words) = client.target.resolve().await {
+        return Ok(Err(format!("{words}; check `target.url`")));
+    }
+    let mut questions = questions(ready, writer, client)?.into_iter().peekable();
+    let Some(mut question) = questions.next() else { return Ok(Ok(())) };
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
+        let last = match ask(client, &question, left).await {
+            Reply::Ready => return Ok(Ok(())),
+            Reply::Never(words) => return Ok(Err(format!("{words}; check `target.url`"))),
+            Reply::NotYet(words) => words,
+            Reply::Elsewhere(words) => match questions.next() {
+                Some(next) => {
+                    question = next;
+                    continue;
+                }
+                None => format!("{words}: check `target.ready.path`"),
+            },
+        };
+        waiting(start.elapsed().into(), &last).await;
+        if Instant::now() + PAUSE >= deadline {
+            let within = ready.within;
+            let hint = "start the server first, or raise `target.ready.within`";
+            return Ok(Err(format!("not ready within {within}, last seen: {last}; {hint}")));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn ask(client: &Client, question: &Question, left: Duration) -> Reply {
+    let name = &question.name;
+    let connect = client.timeouts.connect.to_duration();
+    let mut connection = match timeout(connect.min(left), client.connect()).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(ConnectError::Refused(words))) => return Reply::NotYet(words),
+        Ok(Err(ConnectError::Failed(words))) => return Reply::Never(words),
+        Err(_) => return Reply::Never(format!("no connection within {}", Nanos::from(connect.min(left)))),
+    };
+    let wait = question.wait.min(left);
+    match timeout(wait, connection.send(question.request.clone())).await {
+        Ok(Ok(response)) => reply(response.status(), name),
+        Ok(Err(Unanswered::Unsent(_))) => Reply::NotYet("the server closed the connection at once".to_owned()),
+        Ok(Err(Unanswered::Failed(error))) => match Loss::of(&error, connection.fault()) {
+            // It answers, if in a strange way: what it says then is the run's to tell.
+            Loss::Garbled(_) => Reply::Ready,
+            // A port that is forwarded to a container accepts before anything listens behind it.
+            loss => Reply::NotYet(unanswered(loss).message.unwrap_or_default()),
+        },
+        Err(_) => Reply::NotYet(format!("no answer to {name} within {}", Nanos::from(wait))),
+    }
+}
+
+fn reply(status: StatusCode, name: &str) -> Reply {
+    let words = || {
+        let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+        format!("{name} answered {}{reason}", status.as_u16())
+    };
+    match status.as_u16() {
+        404 | 405 => Reply::Elsewhere(words()),
+        502..=504 => Reply::NotYet(words()),
+        _ => Reply::Ready,
+    }
+}

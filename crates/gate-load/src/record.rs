@@ -1,0 +1,156 @@
+//! From what happens to a request to its sample.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use gate_model::{Histogram, Nanos, Outcome, PlannedRequest, Redactor, Sample};
+use gate_wire::{EventKind, StreamState};
+
+use crate::clock::Zero;
+use crate::stamped::Stamps;
+use crate::words::clean;
+
+/// The first requests of a run keep the time of each token.
+const WITH_TOKEN_TIMES: u32 = 1_000;
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) outcome: Outcome,
+    /// What went wrong, in words.
+    pub(crate) message: Option<String>,
+}
+
+impl Ending {
+    pub(crate) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
+        Self { outcome, message: Some(message.into()) }
+    }
+}
+
+/// A sample in the making.
+pub(crate) struct Record {
+    sample: Sample,
+    zero: Zero,
+    start: Instant,
+    /// Of the connection in use.
+    stamps: Option<Rc<Stamps>>,
+    /// The last event of any kind.
+    last_event: Option<Instant>,
+}
+
+impl Record {
+    /// A request that the schedule takes up at `start`.
+    pub(crate) fn new(planned: &PlannedRequest, intended: Nanos, start: Instant, zero: Zero) -> Self {
+        let sample = Sample {
+            index: planned.index,
+            scenario: planned.scenario,
+            arm: planned.arm,
+            pair: planned.pair,
+            turn: planned.turn,
+            planned_input: planned.input_tokens,
+            planned_output: planned.output_tokens,
+            intended,
+            start: Some(zero.point(start)),
+            connected: None,
+            sent: None,
+            headers: None,
+            first_event: None,
+            first_token: None,
+            first_answer: None,
+            last_token: None,
+            end: None,
+            outcome: Outcome::Cancelled,
+            status: None,
+            error: None,
+            embedded_server_error: false,
+            finish_reason: None,
+            usage: None,
+            events: 0,
+            content_events: 0,
+            body_bytes: 0,
+            longest_gap: None,
+            gaps: Histogram::default(),
+            token_times: Vec::new(),
+        };
+        Self { sample, zero, start, stamps: None, last_event: None }
+    }
+
+    /// When the schedule took it up.
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// A new connection stands.
+    pub(crate) fn connected(&mut self, at: Instant) {
+        self.sample.connected = Some(self.zero.point(at));
+    }
+
+    /// It is sent on a connection with these stamps.
+    pub(crate) fn sent_on(&mut self, stamps: &Rc<Stamps>) {
+        stamps.begin();
+        self.stamps = Some(Rc::clone(stamps));
+    }
+
+    /// Status and headers came.
+    pub(crate) fn headers(&mut self, status: u16, at: Instant) {
+        self.sample.status = Some(status);
+        self.sample.headers = Some(self.zero.point(at));
+    }
+
+    /// Bytes of the body came.
+    pub(crate) fn bytes(&mut self, count: usize) {
+        self.sample.body_bytes += count as u64;
+    }
+
+    /// A read completed an event.
+    pub(crate) fn event(&mut self, kind: EventKind, at: Instant) {
+        let point = self.zero.point(at);
+        let sample = &mut self.sample;
+        self.last_event = Some(at);
+        sample.events = sample.events.saturating_add(1);
+        sample.first_event.get_or_insert(point);
+        if kind == EventKind::End {
+            sample.end.get_or_insert(point);
+        }
+        if kind.is_answer() {
+            sample.first_answer.get_or_insert(point);
+        }
+        if kind.is_content() {
+            sample.content_events = sample.content_events.saturating_add(1);
+            sample.first_token.get_or_insert(point);
+            if let Some(last) = sample.last_token.replace(point) {
+                let gap = point - last;
+                sample.gaps.record(gap);
+                sample.longest_gap = sample.longest_gap.max(Some(gap));
+            }
+            if sample.index < WITH_TOKEN_TIMES {
+                sample.token_times.push(point);
+            }
+        }
+    }
+
+    /// The last event, once the first token has come.
+    pub(crate) fn last_event_since_token(&self) -> Option<Instant> {
+        self.sample.first_token.and(self.last_event)
+    }
+
+    /// The body ended; a terminal event before it stands.
+    pub(crate) fn ended(&mut self, at: Instant) {
+        self.sample.end.get_or_insert(self.zero.point(at));
+    }
+
+    /// What the stream said about itself.
+    pub(crate) fn stream(&mut self, state: &StreamState, redactor: &Redactor) {
+        self.sample.usage = state.usage;
+        self.sample.finish_reason = state.finish_reason.as_deref().map(|reason| clean(reason, redactor));
+        self.sample.embedded_server_error = state.error.as_ref().is_some_and(|error| error.server);
+    }
+
+    /// The sample.
+    pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Sample {
+        self.sample.sent = self.stamps.and_then(|stamps| stamps.sent()).map(|sent| self.zero.point(sent));
+        self.sample.outcome = ending.outcome;
+        self.sample.error = ending.message.map(|message| clean(&message, redactor));
+        self.sample
+    }
+}

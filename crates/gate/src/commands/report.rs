@@ -1,0 +1,57 @@
+//! `gate report`: a verdict rendered again, offline.
+
+use std::path::Path;
+
+use gate_model::{ExitCode, Run, VERDICT_SCHEMA, Verdict};
+
+use crate::cli::Report;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{files, reports};
+
+pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, Failure> {
+    let path = &arguments.verdict;
+    let verdict = read(path)?;
+    if let Some(file) = &arguments.junit {
+        reports::write_junit(std::slice::from_ref(&verdict), file, console)?;
+    }
+    if let Some(file) = &arguments.json {
+        reports::put(file, &files::verdict_text(&verdict, &console.secrets.redactor())?, console)?;
+    }
+    if let Some(file) = &arguments.samples {
+        let run = journal(path, &verdict)?;
+        reports::put(file, &gate_report::samples(&run), console)?;
+    }
+    if arguments.junit.is_none() && arguments.json.is_none() && arguments.samples.is_none() {
+        console.data(&gate_report::terminal(&verdict, console.style))?;
+    }
+    Ok(ExitCode::Passed)
+}
+
+fn read(path: &Path) -> Result<Verdict, Failure> {
+    let text = files::read(path)?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| Failure::unreadable(path, error))?;
+    let schema = value.get("schema").and_then(serde_json::Value::as_u64);
+    match schema {
+        Some(schema) if schema <= u64::from(VERDICT_SCHEMA) => {}
+        Some(schema) => {
+            let reads = format!("it has schema {schema}, and this gate reads up to {VERDICT_SCHEMA}");
+            return Err(Failure::unreadable(path, reads).hint("use the version of gate that wrote it, or a later one"));
+        }
+        None => return Err(Failure::unreadable(path, "it is not a verdict: it has no `schema`")),
+    }
+    serde_json::from_value(value).map_err(|error| Failure::unreadable(path, format!("it is not a verdict: {error}")))
+}
+
+/// The journal a verdict names, if it is still the one it was made from.
+fn journal(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
+    let [reference] = verdict.journals.as_slice() else {
+        return Err(Failure::usage(format!("{} names no single journal to take samples from", verdict_path.display())));
+    };
+    let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
+    let text = files::read(&path)?;
+    if files::digest(&path)? != reference.sha256 {
+        return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
+    }
+    Run::from_journal(&text).map_err(|error| Failure::unreadable(&path, error))
+}

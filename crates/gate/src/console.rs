@@ -1,0 +1,127 @@
+//! What leaves the process: stdout for data, stderr for people, both without secrets.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use gate_model::{Redactor, Secret};
+use gate_report::Style;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// The secrets known so far, shared with the log.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Arc<RwLock<Redactor>>);
+
+impl Secrets {
+    /// Takes more secrets into custody.
+    pub(crate) fn add(&self, secrets: &[Secret]) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).add(secrets);
+    }
+
+    /// The filter as it stands.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The text without any of them.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+    }
+}
+
+/// Both streams.
+pub(crate) struct Console {
+    pub(crate) style: Style,
+    pub(crate) secrets: Secrets,
+    quiet: bool,
+}
+
+impl Console {
+    /// As the flags, the environment and the terminal say.
+    pub(crate) fn new(cli: &Cli) -> Self {
+        let no_color = cli.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let style = if no_color || !io::stderr().is_terminal() { Style::Plain } else { Style::Colour };
+        let console = Self { style, secrets: Secrets::default(), quiet: cli.quiet };
+        console.start_log(cli.verbose);
+        console
+    }
+
+    /// Text for people, which `--quiet` silences.
+    pub(crate) fn people(&self, text: &str) {
+        if !self.quiet {
+            self.urgent(text);
+        }
+    }
+
+    /// Text for people that is never silenced.
+    pub(crate) fn urgent(&self, text: &str) {
+        // Nobody is there to hear that stderr is closed.
+        drop(io::stderr().lock().write_all(self.secrets.redact(text).as_bytes()));
+    }
+
+    /// Data, on stdout. A reader that has gone away is no fault.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::usage(format!("cannot write to stdout: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether live lines can be redrawn.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Says why a command ended without a verdict.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        let hint = failure.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+        let message = gate_report::escape::terminal(&failure.message);
+        self.urgent(&format!("error: {message}\n{hint}"));
+    }
+
+    fn start_log(&self, verbosity: u8) {
+        let level = match verbosity {
+            0 => tracing::level_filters::LevelFilter::WARN,
+            1 => tracing::level_filters::LevelFilter::INFO,
+            _ => tracing::level_filters::LevelFilter::TRACE,
+        };
+        let secrets = self.secrets.clone();
+        // A log that was already started (by a test in the same process) stays as it is.
+        drop(
+            tracing_subscriber::fmt()
+                .with_max_level(level)
+                .with_ansi(false)
+                .with_writer(move || RedactedLine { secrets: secrets.clone(), line: Vec::new() })
+                .try_init(),
+        );
+    }
+}
+
+/// One log line on its way to stderr.
+struct RedactedLine {
+    secrets: Secrets,
+    line: Vec<u8>,
+}
+
+impl Write for RedactedLine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for RedactedLine {
+    fn drop(&mut self) {
+        let line = self.secrets.redact(&String::from_utf8_lossy(&self.line));
+        drop(io::stderr().lock().write_all(line.as_bytes()));
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a command ends without a verdict.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use gate_model::ExitCode;
+
+/// A command that cannot go on: what to tell the person, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: ExitCode,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Failure {
+    /// The spec or the command line is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: ExitCode::Usage, message: message.into(), hint: None }
+    }
+
+    /// Something that should not happen, or that this program cannot repair.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self { exit: ExitCode::Internal, message: message.into(), hint: None }
+    }
+
+    /// With what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A file the person named cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: impl Display) -> Self {
+        Self::usage(format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// A file the person named, or one below the output folder, cannot be written.
+    pub(crate) fn unwritable(path: &Path, error: impl Display) -> Self {
+        Self::usage(format!("cannot write {}: {error}", path.display()))
+            .hint("name a folder that can be written with --out, or a file in one")
+    }
+}

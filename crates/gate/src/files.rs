@@ -1,0 +1,101 @@
+//! Files: read whole, written whole or not at all, without secrets.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gate_model::{Redactor, Verdict};
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+
+/// The largest file that is read whole.
+const LARGEST: u64 = 2 << 30;
+
+/// Reads a text file the person named.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let facts = fs::metadata(path).map_err(|error| Failure::unreadable(path, error))?;
+    if facts.is_dir() {
+        return Err(Failure::unreadable(path, "it is a folder"));
+    }
+    if facts.len() > LARGEST {
+        return Err(Failure::unreadable(path, "it is larger than 2 GiB"));
+    }
+    let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
+        Failure::unreadable(path, format!("line {} is not UTF-8", line + 1))
+    })
+}
+
+/// Makes a folder with its parents.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| Failure::unwritable(path, error))
+}
+
+/// Replaces a file in one step: a reader sees the old text or the new, never half of one.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(folder)?;
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".gate-").tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Reports are for everyone the folder is for; a temporary file starts out private.
+            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::unwritable(path, error))
+}
+
+/// SHA-256 of a file's bytes, in hexadecimal.
+pub(crate) fn digest(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, error))?;
+    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A verdict as JSON text, without secrets.
+pub(crate) fn verdict_text(verdict: &Verdict, redactor: &Redactor) -> Result<String, Failure> {
+    let mut value = serde_json::to_value(verdict)
+        .map_err(|error| Failure::internal(format!("cannot write the verdict: {error}")))?;
+    redactor.redact_json(&mut value);
+    let text = serde_json::to_string_pretty(&value)
+        .map_err(|error| Failure::internal(format!("cannot write the verdict: {error}")))?;
+    Ok(text + "\n")
+}
+
+/// The way from a folder to a file, as a verdict names its journal.
+pub(crate) fn relative(folder: &Path, file: &Path) -> PathBuf {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let (folder, file) = (absolute(folder), absolute(file));
+    let shared = folder.components().zip(file.components()).take_while(|(left, right)| left == right).count();
+    let up = folder.components().skip(shared).map(|_| std::path::Component::ParentDir);
+    up.chain(file.components().skip(shared)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_named_from_its_verdict() {
+        assert_eq!(relative(Path::new("/a/b"), Path::new("/a/b/run.jsonl")), Path::new("run.jsonl"));
+        assert_eq!(relative(Path::new("/a/b/c"), Path::new("/a/d/run.jsonl")), Path::new("../../d/run.jsonl"));
+    }
+
+    #[test]
+    fn replacing_leaves_no_other_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/report.txt");
+        replace(&path, "one").unwrap();
+        replace(&path, "two").unwrap();
+        assert_eq!(read(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        assert!(read(folder.path()).unwrap_err().message.contains("it is a folder"));
+    }
+}

@@ -1,0 +1,61 @@
+//! `gate`: a CI/CD performance gate for LLM inference endpoints. This file only wires.
+
+mod cli;
+mod commands;
+mod console;
+mod failure;
+mod files;
+mod live;
+mod measure;
+mod reports;
+mod specs;
+mod stop;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gate_model::ExitCode;
+
+use crate::cli::{Cli, Command};
+use crate::console::Console;
+use crate::failure::Failure;
+
+fn main() -> std::process::ExitCode {
+    let exit = match cli::parse(std::env::args_os()) {
+        Ok(cli) => run(&cli),
+        Err(error) => {
+            // Help and the version go to stdout and are no error.
+            drop(error.print());
+            if error.use_stderr() { ExitCode::Usage } else { ExitCode::Passed }
+        }
+    };
+    std::process::ExitCode::from(exit.code())
+}
+
+fn run(cli: &Cli) -> ExitCode {
+    let console = Console::new(cli);
+    let secrets = console.secrets.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = secrets.redact(&panic.to_string());
+        tracing::error!("internal error, please report it: {message}");
+    }));
+    let outcome = catch_unwind(AssertUnwindSafe(|| command(cli, &console)));
+    match outcome {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(failure)) => {
+            console.failure(&failure);
+            failure.exit
+        }
+        Err(_) => ExitCode::Internal,
+    }
+}
+
+fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
+    match &cli.command {
+        Command::Check(arguments) => commands::check::check(arguments, console),
+        Command::Plan(arguments) => commands::plan::plan(arguments, console),
+        Command::Run(arguments) => commands::run::run(arguments, console),
+        Command::Judge(arguments) => commands::judge::judge(arguments, console),
+        Command::Report(arguments) => commands::report::report(arguments, console),
+        Command::Sim(arguments) => commands::sim::sim(arguments, console),
+    }
+}

@@ -1,0 +1,112 @@
+//! From a spec to a finished run: the plan, the endpoint, the journal and the load, wired together.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use gate_load::{Load, Stop};
+use gate_model::{DEFINITIONS, Endpoint, GateSpec, Host, Plan, RUN_SCHEMA, Referee, Run, RunHeader};
+use gate_plan::ProsePrompts;
+use gate_sim::Server;
+use url::Url;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::files;
+use crate::live::Live;
+
+/// The version of this program, as every file carries it.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Compiles a spec's plan for these looks.
+pub(crate) fn plan(spec: &GateSpec, looks: &[u32]) -> Result<Plan, Failure> {
+    gate_plan::plan(spec, looks).map_err(|error| Failure::usage(format!("{}: {error}", spec.file)))
+}
+
+/// Sends a spec's load and writes its journal.
+pub(crate) fn run(
+    spec: &GateSpec,
+    looks: &[u32],
+    referee: &mut dyn Referee,
+    journal: &Path,
+    stop: &Stop,
+    console: &Console,
+) -> Result<Run, Failure> {
+    let plan = plan(spec, looks)?;
+    let (base, _engine) = endpoint(spec)?;
+    let header = header(spec, &plan);
+    let prompts = Arc::new(ProsePrompts::new(spec, &header.run_id));
+    if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        files::make_folder(folder)?;
+    }
+    let file = File::create(journal).map_err(|error| Failure::unwritable(journal, error))?;
+    let redactor = console.secrets.redactor();
+    let mut live = Live::new(spec, plan.requests.len(), console);
+    let load = Load {
+        header,
+        base,
+        plan: &plan,
+        prompts,
+        referee,
+        redactor: &redactor,
+        journal: Some(Box::new(BufWriter::new(file))),
+        stop: stop.clone(),
+    };
+    let run = gate_load::run(load, &mut |progress| live.show(&progress));
+    live.finish();
+    run.map_err(|error| Failure::internal(format!("failed to {error}")))
+}
+
+/// Where requests go; the simulated engine is started where the spec names it, and stops when dropped.
+fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
+    let parse = |text: &str| {
+        Url::parse(text).map_err(|error| Failure::usage(format!("{}: target.url `{text}`: {error}", spec.file)))
+    };
+    match &spec.target.endpoint {
+        Endpoint::Url(url) => Ok((parse(url)?, None)),
+        Endpoint::Sim(params) => {
+            let mut params = (**params).clone();
+            // The spec counts measured requests; the server cannot tell them from warm-up.
+            params.dies_after = params.dies_after.map(|count| count.saturating_add(spec.load.warmup));
+            let server = Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
+                .map_err(|error| Failure::internal(format!("failed to {error}")))?;
+            Ok((parse(&format!("http://{}", server.address()))?, Some(server)))
+        }
+    }
+}
+
+/// What is known before the first byte is sent.
+fn header(spec: &GateSpec, plan: &Plan) -> RunHeader {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    RunHeader {
+        schema: RUN_SCHEMA,
+        definitions: DEFINITIONS,
+        gate: VERSION.to_owned(),
+        run_id: run_id(),
+        started: now(),
+        spec: spec.clone(),
+        scenarios: plan.scenarios.clone(),
+        looks: plan.looks.clone(),
+        schedule: plan.requests.iter().map(|request| request.at).collect(),
+        simulated: spec.is_simulated(),
+        percentiles: "nearest rank".to_owned(),
+        clock: "user".to_owned(),
+        host: Some(Host {
+            system: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+        }),
+        imported_from: None,
+    }
+}
+
+/// A new run's name: unique, and sorted by time.
+pub(crate) fn run_id() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}
+
+/// The time of day, RFC 3339 in UTC.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

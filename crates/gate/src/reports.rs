@@ -1,0 +1,49 @@
+//! Writing what a verdict becomes: the files of one gate, and the files that hold several.
+
+use std::path::Path;
+
+use gate_model::{ExitCode, JournalRef, Verdict};
+
+use crate::cli::Outputs;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::files;
+
+/// Names the journal a verdict rests on, by its path from the verdict's folder and its hash.
+pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Result<(), Failure> {
+    let path = files::relative(folder, journal).display().to_string();
+    verdict.journals.push(JournalRef { path, sha256: files::digest(journal)? });
+    Ok(())
+}
+
+/// Writes one gate's reports into its folder.
+pub(crate) fn write(verdict: &Verdict, folder: &Path, console: &Console) -> Result<(), Failure> {
+    let redactor = console.secrets.redactor();
+    files::replace(&folder.join("verdict.json"), &files::verdict_text(verdict, &redactor)?)?;
+    write_junit(std::slice::from_ref(verdict), &folder.join("junit.xml"), console)
+}
+
+/// Writes JUnit of several gates (`-`: stdout).
+pub(crate) fn write_junit(verdicts: &[Verdict], path: &Path, console: &Console) -> Result<(), Failure> {
+    let text = gate_report::junit(verdicts).map_err(|error| Failure::internal(format!("failed to {error}")))?;
+    put(path, &console.secrets.redact(&text), console)
+}
+
+/// Writes a text to a file, or to stdout where the file is `-`.
+pub(crate) fn put(path: &Path, text: &str, console: &Console) -> Result<(), Failure> {
+    if path == Path::new("-") { console.data(text) } else { files::replace(path, text) }
+}
+
+/// Writes what was asked for of all gates, and gives the job's exit code.
+pub(crate) fn conclude(verdicts: &[Verdict], outputs: &Outputs, console: &Console) -> Result<ExitCode, Failure> {
+    if let Some(path) = &outputs.junit {
+        write_junit(verdicts, path, console)?;
+    }
+    if outputs.json {
+        let redactor = console.secrets.redactor();
+        for verdict in verdicts {
+            console.data(&files::verdict_text(verdict, &redactor)?)?;
+        }
+    }
+    Ok(verdicts.iter().fold(ExitCode::Passed, |worst, verdict| worst.worse(verdict.exit)))
+}

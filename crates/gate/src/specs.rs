@@ -1,0 +1,93 @@
+//! Finding and resolving specs: all of them, before any byte is sent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gate_model::{Diagnostic, GateSpec, Severity};
+use gate_spec::Overlay;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::files;
+
+/// Resolves the specs the person named, or those in `gates/`, in the order of their names.
+///
+/// # Errors
+/// Every error of every spec at once, already printed; or none found.
+pub(crate) fn resolve_all(
+    named: &[PathBuf],
+    overlays: &[Overlay],
+    console: &Console,
+) -> Result<Vec<GateSpec>, Failure> {
+    let found = if named.is_empty() { find(Path::new("gates"))? } else { named.to_vec() };
+    let environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let (mut specs, mut errors): (Vec<GateSpec>, usize) = (Vec::new(), 0);
+    for path in &found {
+        let text = match files::read(path) {
+            Ok(text) => text,
+            Err(failure) => {
+                console.failure(&failure);
+                errors += 1;
+                continue;
+            }
+        };
+        match gate_spec::resolve(&path.display().to_string(), &text, &environment, overlays) {
+            Ok(resolved) => {
+                console.secrets.add(&resolved.secrets);
+                console.people(&gate_report::diagnostics(&resolved.warnings, console.style));
+                specs.push(resolved.spec);
+            }
+            Err(diagnostics) => {
+                errors += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+                console.urgent(&gate_report::diagnostics(&diagnostics, console.style));
+            }
+        }
+    }
+    specs.sort_by(|left, right| left.name.cmp(&right.name));
+    for pair in specs.windows(2) {
+        if let [first, second] = pair
+            && first.name == second.name
+        {
+            errors += 1;
+            console.urgent(&gate_report::diagnostics(&[twice(first, second)], console.style));
+        }
+    }
+    match errors {
+        0 => Ok(specs),
+        1 => Err(Failure::usage("1 error in the specs; nothing was sent")),
+        more => Err(Failure::usage(format!("{more} errors in the specs; nothing was sent"))),
+    }
+}
+
+/// Resolves one spec.
+pub(crate) fn resolve_one(path: &Path, overlays: &[Overlay], console: &Console) -> Result<GateSpec, Failure> {
+    let specs = resolve_all(&[path.to_path_buf()], overlays, console)?;
+    specs.into_iter().next().ok_or_else(|| Failure::internal("a spec was neither resolved nor refused"))
+}
+
+fn twice(first: &GateSpec, second: &GateSpec) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        place: None,
+        message: format!("two specs have the name `{}`: {} and {}", first.name, first.file, second.file),
+        snippet: None,
+        hint: Some("give each gate a `name` of its own: outputs and baselines are kept by name".to_owned()),
+    }
+}
+
+/// The specs directly in a folder; subfolders hold nightly plans and specs that need a server of their own.
+fn find(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let is_spec = |path: &PathBuf| {
+        path.is_file() && path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_spec).collect();
+    found.sort();
+    if found.is_empty() {
+        return Err(Failure::usage("no gate spec: there is no *.yaml or *.yml in ./gates")
+            .hint("name one, as in `gate check path/to/gate.yaml`, or run gate where `gates/` is"));
+    }
+    Ok(found)
+}

@@ -1,0 +1,1 @@
+//! The end-to-end stories are in `stories/`; this crate has no code of its own.

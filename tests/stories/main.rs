@@ -1,0 +1,22 @@
+//! End-to-end stories: one module each. They run the binary named by `GATE_BIN`, or build it.
+
+#[cfg(test)]
+mod bad_servers;
+#[cfg(test)]
+mod bad_specs;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod interrupts;
+#[cfg(test)]
+mod llama;
+#[cfg(test)]
+mod offline;
+#[cfg(test)]
+mod secrets;
+#[cfg(test)]
+mod timing;

@@ -30,11 +30,11 @@ pub(crate) fn binary() -> PathBuf {
                 .unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let messages = String::from_utf8(output.stdout).unwrap();
-            let executables = messages.lines().filter_map(|line| {
+            let mut executables = messages.lines().filter_map(|line| {
                 let message: Value = serde_json::from_str(line).ok()?;
                 message.get("executable")?.as_str().map(PathBuf::from)
             });
-            executables.last().expect("cargo names the binary it built")
+            executables.next_back().expect("cargo names the binary it built")
         })
         .clone()
 }

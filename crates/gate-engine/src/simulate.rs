@@ -7,9 +7,6 @@ use gate_model::{
 
 use crate::script::{EventKind, Fate, Script, script};
 
-/// For how many requests of a run the times of all content events are kept.
-const TOKEN_TIMES: u32 = 1_000;
-
 /// A whole run in virtual time: every request of the plan, with exact times and a client in perfect health.
 ///
 /// - Requests are numbered in the order of their arrival, warm-up requests first, and play [`script`] of that number.
@@ -135,7 +132,7 @@ fn ending(script: &Script, timeouts: &Timeouts, death: Option<Nanos>) -> Ending 
 
 /// The sample of a request that arrives at `start`.
 fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending) -> Sample {
-    let mut sample = unsent(request, start, ending.outcome);
+    let mut sample = with_outcome(request, start, ending.outcome);
     sample.start = Some(start);
     sample.sent = Some(start);
     sample.end = Some(start + ending.at);
@@ -154,16 +151,7 @@ fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending)
             continue;
         }
         tokens += u64::from(event.kind.tokens());
-        sample.content_events += 1;
-        sample.first_token.get_or_insert(at);
-        if let Some(last) = sample.last_token.replace(at) {
-            let gap = at - last;
-            sample.gaps.record(gap);
-            sample.longest_gap = sample.longest_gap.max(Some(gap));
-        }
-        if request.index < TOKEN_TIMES {
-            sample.token_times.push(at);
-        }
+        sample.record_token(at);
     }
     sample.first_answer = sample.first_token;
 
@@ -186,14 +174,14 @@ fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending)
 
 /// The sample of a request after the engine's death.
 fn refused(request: &PlannedRequest) -> Sample {
-    let mut sample = unsent(request, request.at, Outcome::Connect);
+    let mut sample = with_outcome(request, request.at, Outcome::Connect);
     sample.start = Some(request.at);
     sample.end = Some(request.at);
     sample
 }
 
 /// A sample with nothing in it but the plan, the outcome and its words.
-fn unsent(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> Sample {
+fn with_outcome(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> Sample {
     let error = match outcome {
         Outcome::Http5xx => Some("simulated failure of the engine"),
         Outcome::StreamError => Some("simulated failure inside the stream"),
@@ -205,37 +193,7 @@ fn unsent(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> Sample
         Outcome::Connect => Some("connection refused"),
         _ => None,
     };
-    Sample {
-        index: request.index,
-        scenario: request.scenario,
-        arm: request.arm,
-        pair: request.pair,
-        turn: request.turn,
-        planned_input: request.input_tokens,
-        planned_output: request.output_tokens,
-        intended,
-        start: None,
-        connected: None,
-        sent: None,
-        headers: None,
-        first_event: None,
-        first_token: None,
-        first_answer: None,
-        last_token: None,
-        end: None,
-        outcome,
-        status: None,
-        error: error.map(str::to_owned),
-        embedded_server_error: false,
-        finish_reason: None,
-        usage: None,
-        events: 0,
-        content_events: 0,
-        body_bytes: 0,
-        longest_gap: None,
-        gaps: gate_model::Histogram::default(),
-        token_times: Vec::new(),
-    }
+    Sample { intended, outcome, error: error.map(str::to_owned), ..Sample::unsent(request) }
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The neutral `samples` format.
 
-use gate_model::{
-    Arm, DEFINITIONS, EndReason, Health, Histogram, Nanos, RUN_SCHEMA, Run, RunEnd, RunHeader, Sample, Usage,
-};
+use gate_model::{Arm, EndReason, Health, Nanos, Plan, PlannedRequest, Run, RunEnd, RunHeader, Sample, Usage};
 
 use crate::row::Row;
 use crate::{Import, ImportError};
@@ -12,7 +10,7 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
     let Import { spec, looks, text, gate, run_id, started } = import;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let mut samples: Vec<Sample> = Vec::new();
+    let (mut requests, mut samples) = (Vec::new(), Vec::new());
     let mut first_send = None;
     let mut previous_send = f64::NEG_INFINITY;
     for (number, line) in lines {
@@ -25,26 +23,18 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
         previous_send = row.send_s;
         let since_first = row.send_s - *first_send.get_or_insert(row.send_s);
         let index = u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?;
-        samples.push(sample(&row, index, Nanos::from_secs_f64(since_first)));
+        let planned = planned(&row, index, Nanos::from_secs_f64(since_first));
+        samples.push(sample(&row, &planned));
+        requests.push(planned);
     }
     if samples.is_empty() {
         return Err(ImportError::Empty);
     }
+    let plan = Plan::new(&spec, looks, requests);
     let header = RunHeader {
-        schema: RUN_SCHEMA,
-        definitions: DEFINITIONS,
-        gate: gate.to_owned(),
-        run_id: run_id.to_owned(),
-        started: started.to_owned(),
-        scenarios: vec![spec.name.clone()],
-        looks,
-        schedule: samples.iter().map(|sample| sample.intended).collect(),
-        simulated: spec.is_simulated(),
-        percentiles: "nearest rank".to_owned(),
         clock: "imported".to_owned(),
-        host: None,
         imported_from: Some("samples".to_owned()),
-        spec,
+        ..RunHeader::new(spec, &plan, gate, run_id, started)
     };
     let ends = samples.iter().map(|sample| sample.end.unwrap_or(sample.intended));
     let end = RunEnd {
@@ -65,40 +55,33 @@ fn check_place(row: &Row, line: usize, name: &str) -> Result<(), ImportError> {
     if row.arm == Arm::Reference { Err(ImportError::ReferenceNotYet { line }) } else { Ok(()) }
 }
 
-/// The row as a sample sent at `at`. What the format does not hold is absent. Its token counts are also what was
-/// planned: nothing can be said of a plan it does not know.
-fn sample(row: &Row, index: u32, at: Nanos) -> Sample {
-    let planned = |tokens: Option<u64>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(0);
-    let last_token = row.e2e.map(|e2e| at + e2e);
-    Sample {
+/// The request that the row answers. Its token counts are also what was planned: nothing can be said of a plan that
+/// the file does not hold.
+fn planned(row: &Row, index: u32, at: Nanos) -> PlannedRequest {
+    let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(0);
+    PlannedRequest {
         index,
-        scenario: 0,
         arm: row.arm,
         pair: row.pair,
-        turn: 0,
-        planned_input: planned(row.input_tokens),
-        planned_output: planned(row.output_tokens),
-        intended: at,
-        start: Some(at),
-        connected: None,
-        sent: Some(at),
-        headers: None,
-        first_event: None,
-        first_token: row.ttft.map(|ttft| at + ttft),
-        first_answer: None,
-        last_token,
-        end: last_token,
+        at,
+        input_tokens: tokens(row.input_tokens),
+        output_tokens: tokens(row.output_tokens),
+        ..PlannedRequest::default()
+    }
+}
+
+/// The row as a sample sent when it was due. What the format does not hold is absent.
+fn sample(row: &Row, planned: &PlannedRequest) -> Sample {
+    let since_due = |time: Option<Nanos>| time.map(|time| planned.at + time);
+    Sample {
+        start: Some(planned.at),
+        sent: Some(planned.at),
+        first_token: since_due(row.ttft),
+        last_token: since_due(row.e2e),
+        end: since_due(row.e2e),
         outcome: row.outcome,
         status: row.status,
-        error: None,
-        embedded_server_error: false,
-        finish_reason: None,
-        usage: Some(Usage { input: row.input_tokens, output: row.output_tokens, cached: None, reasoning: None }),
-        events: 0,
-        content_events: 0,
-        body_bytes: 0,
-        longest_gap: None,
-        gaps: Histogram::default(),
-        token_times: Vec::new(),
+        usage: Some(Usage { input: row.input_tokens, output: row.output_tokens, ..Usage::default() }),
+        ..Sample::unsent(planned)
     }
 }

@@ -3,46 +3,10 @@
 #[cfg(test)]
 mod tests {
     use gate_import::{Format, FormatError, Import, ImportError, import};
-    use gate_model::{
-        Api, Arrivals, Cache, EndReason, Endpoint, GateSpec, Iterations, Length, Load, Nanos, Outcome, Outcomes,
-        PerSecond, Policy, PromptSpec, Ready, ReadyPath, Run, Series, Shape, Slo, Target, Timeouts, TokenSource,
-    };
+    use gate_model::{EndReason, Endpoint, GateSpec, Nanos, Outcome, Run, Series, TokenSource};
 
     fn spec() -> GateSpec {
-        let length = Length { mean: 550.0, stddev: 0.0, min: 50, max: 2000, shape: Shape::Normal };
-        GateSpec {
-            version: 1,
-            name: "chat".to_owned(),
-            file: "gates/chat.yaml".to_owned(),
-            target: Target {
-                endpoint: Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()),
-                api: Api::OpenaiChat,
-                model: None,
-                key: None,
-                headers: Vec::new(),
-                extra_body: serde_json::Map::new(),
-                ready: Ready { within: Nanos::from_secs(10), path: ReadyPath::Auto },
-            },
-            load: Load {
-                rate: PerSecond(2.0),
-                iterations: Iterations::Fixed(3),
-                warmup: 5,
-                arrivals: Arrivals::Poisson,
-                seed: 0,
-            },
-            prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
-            slo: Slo::default(),
-            timeouts: Timeouts {
-                connect: Nanos::from_secs(5),
-                first_token: Nanos::from_secs(60),
-                stall: Nanos::from_secs(30),
-                total: Nanos::from_secs(300),
-                run: None,
-            },
-            outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
-            checks: Vec::new(),
-            overrides: Vec::new(),
-        }
+        GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()))
     }
 
     fn read(text: &str) -> Result<Run, ImportError> {

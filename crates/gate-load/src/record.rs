@@ -3,15 +3,12 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use gate_model::{Histogram, Nanos, Outcome, PlannedRequest, Redactor, Sample};
+use gate_model::{Nanos, Outcome, PlannedRequest, Redactor, Sample};
 use gate_wire::{EventKind, StreamState};
 
 use crate::clock::Zero;
 use crate::stamped::Stamps;
 use crate::words::clean;
-
-/// The first requests of a run keep the time of each token.
-const WITH_TOKEN_TIMES: u32 = 1_000;
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,37 +38,7 @@ pub(crate) struct Record {
 impl Record {
     /// A request that the schedule takes up at `start`.
     pub(crate) fn new(planned: &PlannedRequest, intended: Nanos, start: Instant, zero: Zero) -> Self {
-        let sample = Sample {
-            index: planned.index,
-            scenario: planned.scenario,
-            arm: planned.arm,
-            pair: planned.pair,
-            turn: planned.turn,
-            planned_input: planned.input_tokens,
-            planned_output: planned.output_tokens,
-            intended,
-            start: Some(zero.point(start)),
-            connected: None,
-            sent: None,
-            headers: None,
-            first_event: None,
-            first_token: None,
-            first_answer: None,
-            last_token: None,
-            end: None,
-            outcome: Outcome::Cancelled,
-            status: None,
-            error: None,
-            embedded_server_error: false,
-            finish_reason: None,
-            usage: None,
-            events: 0,
-            content_events: 0,
-            body_bytes: 0,
-            longest_gap: None,
-            gaps: Histogram::default(),
-            token_times: Vec::new(),
-        };
+        let sample = Sample { intended, start: Some(zero.point(start)), ..Sample::unsent(planned) };
         Self { sample, zero, start, stamps: None, last_event: None }
     }
 
@@ -116,16 +83,7 @@ impl Record {
             sample.first_answer.get_or_insert(point);
         }
         if kind.is_content() {
-            sample.content_events = sample.content_events.saturating_add(1);
-            sample.first_token.get_or_insert(point);
-            if let Some(last) = sample.last_token.replace(point) {
-                let gap = point - last;
-                sample.gaps.record(gap);
-                sample.longest_gap = sample.longest_gap.max(Some(gap));
-            }
-            if sample.index < WITH_TOKEN_TIMES {
-                sample.token_times.push(point);
-            }
+            sample.record_token(point);
         }
     }
 

@@ -37,7 +37,7 @@ pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
 pub use quantity::{Nanos, PerSecond, Quantity, QuantityError, Unit};
 pub use referee::{Decision, Message, Prompt, Prompts, Referee, Role};
 pub use run::{DEFINITIONS, EndReason, Health, Host, JournalError, JournalLine, RUN_SCHEMA, Run, RunEnd, RunHeader};
-pub use sample::{Sample, TokenSource, Usage};
+pub use sample::{Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
 pub use secret::{REDACTED, Redactor, Secret};
 pub use spec::{
     Api, Arrivals, Cache, Endpoint, GateSpec, Header, Iterations, Length, Load, Outcomes, Override, Policy, PromptSpec,

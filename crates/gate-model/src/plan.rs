@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{GateSpec, Nanos};
 
 /// The version of the plan's file format.
 pub const PLAN_SCHEMA: u32 = 1;
@@ -19,7 +19,9 @@ pub enum Arm {
 }
 
 /// One request of the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// The default is the first request of a run, due at its epoch, with no tokens either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedRequest {
     /// Its place in the send order, from 0; warm-up requests count on their own.
     pub index: u32,
@@ -57,6 +59,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan of these requests for `spec`: its seed, one scenario named as the gate, and no warm-up.
+    #[must_use]
+    pub fn new(spec: &GateSpec, looks: Vec<u32>, requests: Vec<PlannedRequest>) -> Self {
+        Self {
+            schema: PLAN_SCHEMA,
+            seed: spec.load.seed,
+            scenarios: vec![spec.name.clone()],
+            looks,
+            warmup: Vec::new(),
+            requests,
+        }
+    }
+
     /// The time of the last arrival.
     #[must_use]
     pub fn duration(&self) -> Nanos {

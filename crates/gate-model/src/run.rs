@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, GateSpec, Nanos, Sample};
+use crate::{Arm, GateSpec, Nanos, Plan, Sample};
 
 /// The version of the run journal's format.
 pub const RUN_SCHEMA: u32 = 1;
@@ -51,6 +51,30 @@ pub struct RunHeader {
     /// The other tool's format this run was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_from: Option<String>,
+}
+
+impl RunHeader {
+    /// The header of a run of `plan`, started by this version of `gate` at this time (RFC 3339 in UTC): percentiles
+    /// by nearest rank, times by the `user` clock, no host, nothing imported.
+    #[must_use]
+    pub fn new(spec: GateSpec, plan: &Plan, gate: &str, run_id: &str, started: &str) -> Self {
+        Self {
+            schema: RUN_SCHEMA,
+            definitions: DEFINITIONS,
+            gate: gate.to_owned(),
+            run_id: run_id.to_owned(),
+            started: started.to_owned(),
+            scenarios: plan.scenarios.clone(),
+            looks: plan.looks.clone(),
+            schedule: plan.requests.iter().map(|request| request.at).collect(),
+            simulated: spec.is_simulated(),
+            spec,
+            percentiles: "nearest rank".to_owned(),
+            clock: "user".to_owned(),
+            host: None,
+            imported_from: None,
+        }
+    }
 }
 
 /// Why a run ended.

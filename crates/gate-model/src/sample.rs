@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Histogram, Nanos, Outcome, Series, Slo};
+use crate::{Arm, Histogram, Nanos, Outcome, PlannedRequest, Series, Slo};
+
+/// How many requests, the first in send order, keep the time of each of their tokens: a bound on the journal's size.
+pub const WITH_TOKEN_TIMES: u32 = 1_000;
 
 /// Token counts as the server reported them, normalised: output includes reasoning, input includes cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,12 +110,64 @@ pub struct Sample {
     pub longest_gap: Option<Nanos>,
     /// All gaps between content events.
     pub gaps: Histogram,
-    /// The content events' times, for the first requests of a run.
+    /// The content events' times, for the first [`WITH_TOKEN_TIMES`] requests of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_times: Vec<Nanos>,
 }
 
 impl Sample {
+    /// The sample of a request that nothing has come of yet: due when it was planned, `cancelled` until it ends
+    /// otherwise, and every other point and count absent or zero.
+    #[must_use]
+    pub fn unsent(planned: &PlannedRequest) -> Self {
+        Self {
+            index: planned.index,
+            scenario: planned.scenario,
+            arm: planned.arm,
+            pair: planned.pair,
+            turn: planned.turn,
+            planned_input: planned.input_tokens,
+            planned_output: planned.output_tokens,
+            intended: planned.at,
+            start: None,
+            connected: None,
+            sent: None,
+            headers: None,
+            first_event: None,
+            first_token: None,
+            first_answer: None,
+            last_token: None,
+            end: None,
+            outcome: Outcome::Cancelled,
+            status: None,
+            error: None,
+            embedded_server_error: false,
+            finish_reason: None,
+            usage: None,
+            events: 0,
+            content_events: 0,
+            body_bytes: 0,
+            longest_gap: None,
+            gaps: Histogram::default(),
+            token_times: Vec::new(),
+        }
+    }
+
+    /// Counts a content event: the first and the last token, the gap since the one before and, for the first
+    /// [`WITH_TOKEN_TIMES`] requests, its time. The count of events of any kind is the caller's.
+    pub fn record_token(&mut self, at: Nanos) {
+        self.content_events = self.content_events.saturating_add(1);
+        self.first_token.get_or_insert(at);
+        if let Some(last) = self.last_token.replace(at) {
+            let gap = at - last;
+            self.gaps.record(gap);
+            self.longest_gap = self.longest_gap.max(Some(gap));
+        }
+        if self.index < WITH_TOKEN_TIMES {
+            self.token_times.push(at);
+        }
+    }
+
     /// The output tokens and where the count comes from; `None` where there were none.
     #[must_use]
     pub fn output_tokens(&self) -> Option<(u64, TokenSource)> {

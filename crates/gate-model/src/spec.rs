@@ -60,6 +60,13 @@ pub struct Ready {
     pub path: ReadyPath,
 }
 
+impl Default for Ready {
+    /// Ten seconds, asked wherever the target answers.
+    fn default() -> Self {
+        Self { within: Nanos::from_secs(10), path: ReadyPath::Auto }
+    }
+}
+
 /// The endpoint under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
@@ -78,6 +85,22 @@ pub struct Target {
     pub extra_body: serde_json::Map<String, serde_json::Value>,
     /// Waiting for it.
     pub ready: Ready,
+}
+
+impl Target {
+    /// A target with nothing but its endpoint: OpenAI chat, no model, no key, nothing added to requests.
+    #[must_use]
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            api: Api::OpenaiChat,
+            model: None,
+            key: None,
+            headers: Vec::new(),
+            extra_body: serde_json::Map::new(),
+            ready: Ready::default(),
+        }
+    }
 }
 
 /// The distribution of times between arrivals.
@@ -157,6 +180,20 @@ pub struct Load {
     pub seed: u64,
 }
 
+impl Default for Load {
+    /// Two requests per second with Poisson arrivals, after 5 for warm-up; judged at 30, at 50 and, where needed,
+    /// at 100.
+    fn default() -> Self {
+        Self {
+            rate: PerSecond(2.0),
+            iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
+            warmup: 5,
+            arrivals: Arrivals::Poisson,
+            seed: 0,
+        }
+    }
+}
+
 /// A distribution of lengths in tokens, redrawn (never clipped) outside `min..=max`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length {
@@ -189,6 +226,17 @@ pub struct PromptSpec {
     pub output_tokens: Length,
     /// The prefix cache.
     pub cache: Cache,
+}
+
+impl Default for PromptSpec {
+    /// About 550 tokens in and 150 out, and no prefix shared.
+    fn default() -> Self {
+        Self {
+            input_tokens: Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal },
+            output_tokens: Length { mean: 150.0, stddev: 20.0, min: 10, max: 500, shape: Shape::Normal },
+            cache: Cache::Bust,
+        }
+    }
 }
 
 /// The service level objective of one request, for `attainment` and `goodput`.
@@ -228,6 +276,19 @@ pub struct Timeouts {
     pub run: Option<Nanos>,
 }
 
+impl Default for Timeouts {
+    /// 5 s to connect, 60 s to the first token, 30 s between events, 300 s in all.
+    fn default() -> Self {
+        Self {
+            connect: Nanos::from_secs(5),
+            first_token: Nanos::from_secs(60),
+            stall: Nanos::from_secs(30),
+            total: Nanos::from_secs(300),
+            run: None,
+        }
+    }
+}
+
 /// Whether something costs the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -247,6 +308,13 @@ pub struct Outcomes {
     pub no_baseline: Policy,
     /// A required check that could not be measured: exit 3 where it fails.
     pub invalid: Policy,
+}
+
+impl Default for Outcomes {
+    /// Only what could not be measured costs the build.
+    fn default() -> Self {
+        Self { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail }
+    }
 }
 
 /// A value set by a flag over the spec's own.
@@ -288,6 +356,25 @@ pub struct GateSpec {
 }
 
 impl GateSpec {
+    /// A gate as a spec would give it that names only itself and its endpoint: every other key has its default, and
+    /// its file is `gates/NAME.yaml`. It has no check yet, not even an implied one.
+    #[must_use]
+    pub fn new(name: &str, endpoint: Endpoint) -> Self {
+        Self {
+            version: 1,
+            name: name.to_owned(),
+            file: format!("gates/{name}.yaml"),
+            target: Target::new(endpoint),
+            load: Load::default(),
+            prompts: PromptSpec::default(),
+            slo: Slo::default(),
+            timeouts: Timeouts::default(),
+            outcomes: Outcomes::default(),
+            checks: Vec::new(),
+            overrides: Vec::new(),
+        }
+    }
+
     /// Whether the target is the simulated engine.
     #[must_use]
     pub fn is_simulated(&self) -> bool {

@@ -2,48 +2,13 @@
 
 #[cfg(test)]
 mod support {
-    use gate_model::{
-        Api, Arrivals, Cache, Endpoint, GateSpec, Iterations, Length, Load, Nanos, Outcomes, PerSecond, Plan,
-        PlannedRequest, Policy, Prompt, PromptSpec, Ready, ReadyPath, Shape, Slo, Target, Timeouts,
-    };
-
-    pub(crate) const INPUT: Length = Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal };
-    pub(crate) const OUTPUT: Length = Length { mean: 150.0, stddev: 20.0, min: 10, max: 500, shape: Shape::Normal };
+    use gate_model::{Endpoint, GateSpec, Plan, PlannedRequest, Prompt, Prompts};
+    use gate_plan::ProsePrompts;
 
     pub(crate) fn spec(seed: u64) -> GateSpec {
-        GateSpec {
-            version: 1,
-            name: "chat".to_owned(),
-            file: "gates/chat.yaml".to_owned(),
-            target: Target {
-                endpoint: Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()),
-                api: Api::OpenaiChat,
-                model: None,
-                key: None,
-                headers: Vec::new(),
-                extra_body: serde_json::Map::new(),
-                ready: Ready { within: Nanos::from_secs(10), path: ReadyPath::Auto },
-            },
-            load: Load {
-                rate: PerSecond(2.0),
-                iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
-                warmup: 5,
-                arrivals: Arrivals::Poisson,
-                seed,
-            },
-            prompts: PromptSpec { input_tokens: INPUT, output_tokens: OUTPUT, cache: Cache::Bust },
-            slo: Slo::default(),
-            timeouts: Timeouts {
-                connect: Nanos::from_secs(5),
-                first_token: Nanos::from_secs(60),
-                stall: Nanos::from_secs(30),
-                total: Nanos::from_secs(300),
-                run: None,
-            },
-            outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
-            checks: Vec::new(),
-            overrides: Vec::new(),
-        }
+        let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
+        spec.load.seed = seed;
+        spec
     }
 
     pub(crate) fn plan(spec: &GateSpec) -> Plan {
@@ -51,21 +16,19 @@ mod support {
     }
 
     pub(crate) fn request(index: u32, input_tokens: u32) -> PlannedRequest {
-        PlannedRequest {
-            index,
-            scenario: 0,
-            arm: gate_model::Arm::Target,
-            pair: None,
-            turn: 0,
-            at: Nanos::ZERO,
-            input_tokens,
-            output_tokens: 150,
-        }
+        PlannedRequest { index, input_tokens, output_tokens: 150, ..PlannedRequest::default() }
     }
 
     pub(crate) fn text(prompt: &Prompt) -> &str {
         assert_eq!(prompt.messages.len(), 1);
         &prompt.messages[0].text
+    }
+
+    /// The text of every request, measured ones first.
+    pub(crate) fn texts(prompts: &ProsePrompts, plan: &Plan) -> Vec<String> {
+        let measured = plan.requests.iter().map(|request| prompts.measured(request));
+        let warmup = plan.warmup.iter().map(|request| prompts.warmup(request));
+        measured.chain(warmup).map(|prompt| text(&prompt).to_owned()).collect()
     }
 
     pub(crate) fn without_nonce(prompt: &Prompt) -> &str {
@@ -289,7 +252,7 @@ mod prompts {
     use gate_model::{Arm, Prompts, Role};
     use gate_plan::ProsePrompts;
 
-    use crate::support::{hex_digest, plan, request, spec, text, without_nonce};
+    use crate::support::{hex_digest, plan, request, spec, text, texts, without_nonce};
 
     #[test]
     fn a_prompt_has_about_its_planned_tokens() {
@@ -324,11 +287,7 @@ mod prompts {
     fn no_two_requests_share_a_text_or_the_words_they_start_with() {
         let spec = spec(4);
         let prompts = ProsePrompts::new(&spec, "run");
-        let plan = plan(&spec);
-        let all: Vec<String> = (plan.requests.iter().map(|request| prompts.measured(request)))
-            .chain(plan.warmup.iter().map(|request| prompts.warmup(request)))
-            .map(|prompt| text(&prompt).to_owned())
-            .collect();
+        let all = texts(&prompts, &plan(&spec));
         let passages: HashSet<&str> = all.iter().map(|text| text.split_once('\n').unwrap().1).collect();
         assert_eq!(passages.len(), all.len());
         let heads: HashSet<Vec<&str>> = all.iter().map(|text| text.split(' ').take(2).collect()).collect();
@@ -375,12 +334,7 @@ mod prompts {
     #[test]
     fn a_seed_gives_these_texts_for_ever() {
         let spec = spec(0);
-        let prompts = ProsePrompts::new(&spec, "run");
-        let plan = plan(&spec);
-        let all: Vec<String> = (plan.requests.iter().map(|request| prompts.measured(request)))
-            .chain(plan.warmup.iter().map(|request| prompts.warmup(request)))
-            .map(|prompt| text(&prompt).to_owned())
-            .collect();
+        let all = texts(&ProsePrompts::new(&spec, "run"), &plan(&spec));
         assert_eq!(
             hex_digest(all.join("\n\n").as_bytes()),
             "560ae9b6a2dd0ca6f77c47d529071fc6ec7a8adeeeef5352ed366e5b566652ed"

@@ -5,10 +5,9 @@ mod tests {
     use std::path::Path;
 
     use gate_model::{
-        Api, Arm, Arrivals, Bound, Cache, Check, Diagnostic, EndReason, Endpoint, Finding, GateSpec, Health,
-        Importance, Iterations, Length, Load, Nanos, Op, Origin, Outcome, Outcomes, Override, PLAN_SCHEMA, PerSecond,
-        Place, Plan, PlannedRequest, Policy, Power, PromptSpec, RUN_SCHEMA, Ready, ReadyPath, Rule, Run, RunEnd,
-        RunHeader, Sample, Secret, Severity, Shape, Slo, Snippet, Target, Timeouts, Usage,
+        Arm, Bound, Check, Diagnostic, EndReason, Endpoint, Finding, GateSpec, Health, Importance, Nanos, Op, Origin,
+        Outcome, Override, Place, Plan, PlannedRequest, Power, Rule, Run, RunEnd, RunHeader, Sample, Secret, Severity,
+        Snippet, Usage,
     };
     use gate_report::{PlanView, Style, diagnostics, plan_json, plan_text, samples};
 
@@ -37,37 +36,11 @@ mod tests {
     }
 
     fn spec() -> GateSpec {
-        let length = Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal };
+        let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
+        spec.target.model = Some("llama-3.1-8b-instruct".to_owned());
+        spec.target.key = Some(Secret::new("sk-never-printed"));
+        spec.load.seed = 7;
         GateSpec {
-            version: 1,
-            name: "chat".to_owned(),
-            file: "gates/chat.yaml".to_owned(),
-            target: Target {
-                endpoint: Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()),
-                api: Api::OpenaiChat,
-                model: Some("llama-3.1-8b-instruct".to_owned()),
-                key: Some(Secret::new("sk-never-printed")),
-                headers: Vec::new(),
-                extra_body: serde_json::Map::new(),
-                ready: Ready { within: Nanos::from_secs(10), path: ReadyPath::Auto },
-            },
-            load: Load {
-                rate: PerSecond(2.0),
-                iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
-                warmup: 5,
-                arrivals: Arrivals::Poisson,
-                seed: 7,
-            },
-            prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
-            slo: Slo::default(),
-            timeouts: Timeouts {
-                connect: Nanos::from_secs(5),
-                first_token: Nanos::from_secs(60),
-                stall: Nanos::from_secs(30),
-                total: Nanos::from_secs(300),
-                run: None,
-            },
-            outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
             checks: vec![
                 check("ttft.p50 < 400ms", Importance::Required, Some(14)),
                 check("ttft.p99 < 800ms", Importance::Required, Some(15)),
@@ -77,32 +50,24 @@ mod tests {
                 check("throughput.output_tokens >= 100tok/s", Importance::Preferred, Some(20)),
             ],
             overrides: vec![Override { flag: "--set".to_owned(), path: "load.seed".to_owned(), value: "7".to_owned() }],
+            ..spec
         }
     }
 
     fn request(index: u32) -> PlannedRequest {
         PlannedRequest {
             index,
-            scenario: 0,
-            arm: Arm::Target,
-            pair: None,
-            turn: 0,
             at: Nanos::from_millis(i64::from(index) * 497),
             input_tokens: 550,
             output_tokens: 150,
+            ..PlannedRequest::default()
         }
     }
 
     /// A plan in full size for people, and a small one whose JSON can be read.
     fn plan(looks: &[u32], warmup: u32) -> Plan {
-        Plan {
-            schema: PLAN_SCHEMA,
-            seed: 7,
-            scenarios: vec!["chat".to_owned()],
-            looks: looks.to_vec(),
-            warmup: (0..warmup).map(request).collect(),
-            requests: (0..*looks.last().unwrap()).map(request).collect(),
-        }
+        let requests = (0..*looks.last().unwrap()).map(request).collect();
+        Plan { warmup: (0..warmup).map(request).collect(), ..Plan::new(&spec(), looks.to_vec(), requests) }
     }
 
     fn powers() -> Vec<(Rule, Option<Power>)> {
@@ -209,18 +174,9 @@ mod tests {
         let sent = Nanos(i64::from(index) * 500_000_123);
         let reached = |millis: i64| (outcome == Outcome::Ok).then(|| sent + Nanos::from_millis(millis) + Nanos(1));
         Sample {
-            index,
-            scenario: 0,
-            arm: Arm::Target,
-            pair: None,
-            turn: 0,
-            planned_input: 550,
-            planned_output: 150,
             intended: sent,
             start: Some(sent),
-            connected: None,
             sent: Some(sent),
-            headers: None,
             first_event: reached(200),
             first_token: reached(312),
             first_answer: reached(312),
@@ -228,43 +184,19 @@ mod tests {
             end: reached(1320),
             outcome,
             status,
-            error: None,
-            embedded_server_error: false,
-            finish_reason: None,
             usage: (outcome == Outcome::Ok).then_some(Usage {
                 input: Some(548),
                 output: Some(101),
-                cached: None,
-                reasoning: None,
+                ..Usage::default()
             }),
-            events: 0,
-            content_events: 0,
-            body_bytes: 0,
-            longest_gap: None,
-            gaps: gate_model::Histogram::default(),
-            token_times: Vec::new(),
+            ..Sample::unsent(&request(index))
         }
     }
 
     #[test]
     fn samples_are_one_row_for_each_measured_request() {
         let mut run = Run {
-            header: RunHeader {
-                schema: RUN_SCHEMA,
-                definitions: 1,
-                gate: "0.1.0".to_owned(),
-                run_id: "r".to_owned(),
-                started: "2026-11-29T16:37:00Z".to_owned(),
-                spec: spec(),
-                scenarios: vec!["chat".to_owned()],
-                looks: vec![4],
-                schedule: Vec::new(),
-                simulated: false,
-                percentiles: "nearest rank".to_owned(),
-                clock: "user".to_owned(),
-                host: None,
-                imported_from: None,
-            },
+            header: RunHeader::new(spec(), &plan(&[4], 1), "0.1.0", "r", "2026-11-29T16:37:00Z"),
             warmup: vec![sample(0, Outcome::Ok, Some(200))],
             samples: vec![
                 sample(0, Outcome::Ok, Some(200)),

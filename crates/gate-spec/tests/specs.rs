@@ -64,8 +64,8 @@ mod support {
 #[cfg(test)]
 mod tests {
     use gate_model::{
-        Arrivals, Endpoint, EngineParams, Faults, Importance, Iterations, Latency, Length, Nanos, Origin, PerSecond,
-        Policy, ReadyPath, Shape,
+        Arrivals, Bound, Check, Endpoint, EngineParams, Faults, GateSpec, Importance, Iterations, Latency, Length,
+        Nanos, Op, Origin, PerSecond, Place, Policy, ReadyPath, Shape,
     };
     use gate_spec::resolve;
 
@@ -146,6 +146,30 @@ mod tests {
         assert!(matches!(&spec.checks[0].origin, Origin::Declared(place) if place.to_string() == "minimal.yaml:5:5"));
         assert_eq!(spec.checks[1].origin, Origin::Implied);
         assert!(resolved.warnings.is_empty() && resolved.secrets.is_empty() && spec.overrides.is_empty());
+    }
+
+    #[test]
+    fn the_field_table_has_the_defaults_of_a_new_gate() {
+        let text = std::fs::read_to_string(folder("good").join("minimal.yaml")).unwrap();
+        let file = "gates/minimal.yaml";
+        let check = |metric: &str, op, bound: &str, origin| Check {
+            scenario: 0,
+            metric: metric.parse().unwrap(),
+            op,
+            bound: Bound::Absolute(bound.parse().unwrap()),
+            bound_text: bound.to_owned(),
+            importance: Importance::Required,
+            origin,
+        };
+        let declared = Origin::Declared(Place { file: file.to_owned(), line: 5, column: 5 });
+        let expected = GateSpec {
+            checks: vec![
+                check("ttft.p95", Op::Less, "800ms", declared),
+                check("errors.rate", Op::Less, "5%", Origin::Implied),
+            ],
+            ..GateSpec::new("minimal", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()))
+        };
+        assert_eq!(resolve(file, &text, &environment(), &[]).unwrap().spec, expected);
     }
 
     #[test]

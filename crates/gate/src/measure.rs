@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gate_load::{Load, Stop};
-use gate_model::{DEFINITIONS, Endpoint, GateSpec, Host, Plan, RUN_SCHEMA, Referee, Run, RunHeader};
+use gate_model::{Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader};
 use gate_plan::ProsePrompts;
 use gate_sim::Server;
 use url::Url;
@@ -80,25 +80,11 @@ fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
 /// What is known before the first byte is sent.
 fn header(spec: &GateSpec, plan: &Plan) -> RunHeader {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    RunHeader {
-        schema: RUN_SCHEMA,
-        definitions: DEFINITIONS,
-        gate: VERSION.to_owned(),
-        run_id: run_id(),
-        started: now(),
-        spec: spec.clone(),
-        scenarios: plan.scenarios.clone(),
-        looks: plan.looks.clone(),
-        schedule: plan.requests.iter().map(|request| request.at).collect(),
-        simulated: spec.is_simulated(),
-        percentiles: "nearest rank".to_owned(),
-        clock: "user".to_owned(),
-        host: Some(Host {
-            system: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
-            cores: u32::try_from(cores).unwrap_or(u32::MAX),
-        }),
-        imported_from: None,
-    }
+    let host = Host {
+        system: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
+        cores: u32::try_from(cores).unwrap_or(u32::MAX),
+    };
+    RunHeader { host: Some(host), ..RunHeader::new(spec.clone(), plan, VERSION, &run_id(), &now()) }
 }
 
 /// A new run's name: unique, and sorted by time.

@@ -1,84 +1,17 @@
-use gate_model::{
-    Api, Arm, Arrivals, Cache, DEFINITIONS, Endpoint, Faults, GateSpec, Iterations, Latency, Length, Load, Outcomes,
-    PLAN_SCHEMA, PerSecond, Policy, PromptSpec, RUN_SCHEMA, Ready, ReadyPath, Series, Shape, Slo, Target,
-};
+use gate_model::{Endpoint, Faults, GateSpec, Latency, Series};
 
 use super::*;
 
-const SECOND: Nanos = Nanos::from_secs(1);
-
-fn plan(count: u32, warmup: u32) -> Plan {
-    let request = |index, at| PlannedRequest {
+/// So many requests, the first due at the epoch and the others one after another.
+fn requests(count: u32, apart: Nanos) -> Vec<PlannedRequest> {
+    let request = |index| PlannedRequest {
         index,
-        scenario: 0,
-        arm: Arm::Target,
-        pair: None,
-        turn: 0,
-        at,
+        at: Nanos(apart.0 * i64::from(index)),
         input_tokens: 100 + index,
         output_tokens: 20,
+        ..PlannedRequest::default()
     };
-    Plan {
-        schema: PLAN_SCHEMA,
-        seed: 0,
-        scenarios: vec!["chat".into()],
-        looks: vec![count],
-        warmup: (0..warmup).map(|index| request(index, Nanos::ZERO)).collect(),
-        requests: (0..count).map(|index| request(index, Nanos::from_millis(100 * i64::from(index)))).collect(),
-    }
-}
-
-fn header(params: &EngineParams, plan: &Plan) -> RunHeader {
-    let length = Length { mean: 20.0, stddev: 0.0, min: 1, max: 100, shape: Shape::Normal };
-    let spec = GateSpec {
-        version: 1,
-        name: "chat".into(),
-        file: "chat.yaml".into(),
-        target: Target {
-            endpoint: Endpoint::Sim(Box::new(params.clone())),
-            api: Api::OpenaiChat,
-            model: None,
-            key: None,
-            headers: Vec::new(),
-            extra_body: Default::default(),
-            ready: Ready { within: SECOND, path: ReadyPath::Auto },
-        },
-        load: Load {
-            rate: PerSecond(10.0),
-            iterations: Iterations::Fixed(plan.requests.len() as u32),
-            warmup: plan.warmup.len() as u32,
-            arrivals: Arrivals::Constant,
-            seed: 0,
-        },
-        prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
-        slo: Slo::default(),
-        timeouts: Timeouts {
-            connect: Nanos::from_secs(5),
-            first_token: Nanos::from_secs(60),
-            stall: Nanos::from_secs(30),
-            total: Nanos::from_secs(300),
-            run: None,
-        },
-        outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
-        checks: Vec::new(),
-        overrides: Vec::new(),
-    };
-    RunHeader {
-        schema: RUN_SCHEMA,
-        definitions: DEFINITIONS,
-        gate: "0.0.0".into(),
-        run_id: "run".into(),
-        started: "2026-01-01T00:00:00Z".into(),
-        spec,
-        scenarios: plan.scenarios.clone(),
-        looks: plan.looks.clone(),
-        schedule: plan.requests.iter().map(|request| request.at).collect(),
-        simulated: true,
-        percentiles: "nearest rank".into(),
-        clock: "virtual".into(),
-        host: None,
-        imported_from: None,
-    }
+    (0..count).map(request).collect()
 }
 
 /// 100 ms to the first token, 10 ms to each of the 19 others: 290 ms in all.
@@ -91,10 +24,12 @@ fn steady() -> EngineParams {
 }
 
 fn run(params: &EngineParams, count: u32, warmup: u32, timeouts: impl FnOnce(&mut Timeouts)) -> Run {
-    let plan = plan(count, warmup);
-    let mut header = header(params, &plan);
-    timeouts(&mut header.spec.timeouts);
-    simulate(params, &plan, header)
+    let mut spec = GateSpec::new("chat", Endpoint::Sim(Box::new(params.clone())));
+    timeouts(&mut spec.timeouts);
+    let measured = requests(count, Nanos::from_millis(100));
+    let plan = Plan { warmup: requests(warmup, Nanos::ZERO), ..Plan::new(&spec, vec![count], measured) };
+    let header = RunHeader::new(spec, &plan, "0.0.0", "run", "2026-01-01T00:00:00Z");
+    simulate(params, &plan, RunHeader { clock: "virtual".to_owned(), ..header })
 }
 
 #[test]

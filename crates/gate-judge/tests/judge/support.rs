@@ -1,9 +1,8 @@
 //! Gates, samples and runs for the tests.
 
 use gate_model::{
-    Api, Arm, Arrivals, Bound, Cache, Check, DEFINITIONS, EndReason, Endpoint, GateSpec, Health, Histogram, Importance,
-    Iterations, Length, Load, Nanos, Op, Origin, Outcome, Outcomes, PerSecond, Policy, PromptSpec, Quantity,
-    RUN_SCHEMA, Ready, ReadyPath, Run, RunEnd, RunHeader, Sample, Shape, Slo, Target, Timeouts, Usage,
+    Bound, Check, EndReason, Endpoint, GateSpec, Health, Importance, Nanos, Op, Origin, Outcome, Plan, PlannedRequest,
+    Quantity, Run, RunEnd, RunHeader, Sample, Usage,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -29,60 +28,24 @@ pub(crate) fn check(text: &str, importance: Importance) -> Check {
 
 /// A gate judged at 30, 50 and 100 requests.
 pub(crate) fn gate(require: &[&str], prefer: &[&str]) -> GateSpec {
-    let length = |mean: f64| Length { mean, stddev: 0.0, min: mean as u32, max: mean as u32, shape: Shape::Normal };
     let checks = require.iter().map(|text| check(text, Importance::Required));
     let checks = checks.chain(prefer.iter().map(|text| check(text, Importance::Preferred))).collect();
-    GateSpec {
-        version: 1,
-        name: "chat".to_owned(),
-        file: "gates/chat.yaml".to_owned(),
-        target: Target {
-            endpoint: Endpoint::Sim(Box::default()),
-            api: Api::OpenaiChat,
-            model: None,
-            key: None,
-            headers: Vec::new(),
-            extra_body: serde_json::Map::new(),
-            ready: Ready { within: Nanos::from_secs(10), path: ReadyPath::Auto },
-        },
-        load: Load {
-            rate: PerSecond(2.0),
-            iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
-            warmup: 1,
-            arrivals: Arrivals::Constant,
-            seed: 0,
-        },
-        prompts: PromptSpec { input_tokens: length(100.0), output_tokens: length(50.0), cache: Cache::Bust },
-        slo: Slo::default(),
-        timeouts: Timeouts {
-            connect: Nanos::from_secs(5),
-            first_token: Nanos::from_secs(60),
-            stall: Nanos::from_secs(30),
-            total: Nanos::from_secs(300),
-            run: None,
-        },
-        outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
-        checks,
-        overrides: Vec::new(),
-    }
+    GateSpec { checks, ..GateSpec::new("chat", Endpoint::Sim(Box::default())) }
+}
+
+/// A request as planned: 100 tokens in, 50 out.
+fn planned(index: u32) -> PlannedRequest {
+    let at = Nanos(SPACING.0 * i64::from(index));
+    PlannedRequest { index, at, input_tokens: 100, output_tokens: 50, ..PlannedRequest::default() }
 }
 
 /// An `ok` request with these times in milliseconds, 50 output tokens in 50 events.
 pub(crate) fn ok(index: u32, ttft: f64, tpot: f64) -> Sample {
-    let intended = Nanos(SPACING.0 * i64::from(index));
-    let after = |millis: f64| Some(intended + Nanos::from_secs_f64(millis / 1e3));
+    let planned = planned(index);
+    let after = |millis: f64| Some(planned.at + Nanos::from_secs_f64(millis / 1e3));
     Sample {
-        index,
-        scenario: 0,
-        arm: Arm::Target,
-        pair: None,
-        turn: 0,
-        planned_input: 100,
-        planned_output: 50,
-        intended,
-        start: Some(intended),
-        connected: None,
-        sent: Some(intended),
+        start: Some(planned.at),
+        sent: Some(planned.at),
         headers: after(ttft),
         first_event: after(ttft),
         first_token: after(ttft),
@@ -91,16 +54,13 @@ pub(crate) fn ok(index: u32, ttft: f64, tpot: f64) -> Sample {
         end: after(ttft + 49.0 * tpot),
         outcome: Outcome::Ok,
         status: Some(200),
-        error: None,
-        embedded_server_error: false,
         finish_reason: Some("length".to_owned()),
-        usage: Some(Usage { input: Some(100), output: Some(50), cached: None, reasoning: None }),
+        usage: Some(Usage { input: Some(100), output: Some(50), ..Usage::default() }),
         events: 52,
         content_events: 50,
         body_bytes: 5000,
-        longest_gap: after(tpot).map(|at| at - intended),
-        gaps: Histogram::default(),
-        token_times: Vec::new(),
+        longest_gap: after(tpot).map(|at| at - planned.at),
+        ..Sample::unsent(&planned)
     }
 }
 
@@ -112,21 +72,17 @@ pub(crate) fn failed(index: u32, outcome: Outcome) -> Sample {
         Outcome::Http5xx => Some(500),
         _ => None,
     };
-    let whole = ok(index, 10.0, 0.0);
+    let planned = planned(index);
+    let end = Some(planned.at + Nanos::from_millis(10));
     Sample {
+        start: Some(planned.at),
+        sent: Some(planned.at),
+        headers: end,
+        end,
         outcome,
         status,
         error: Some(format!("it failed: {}", outcome.name())),
-        finish_reason: None,
-        usage: None,
-        events: 0,
-        content_events: 0,
-        first_event: None,
-        first_token: None,
-        first_answer: None,
-        last_token: None,
-        longest_gap: None,
-        ..whole
+        ..Sample::unsent(&planned)
     }
 }
 
@@ -136,23 +92,10 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
     let last = looks.last().copied().unwrap_or(0);
     let sent = samples.len() as u32;
     let at = samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO);
+    let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
+    let header = RunHeader::new(spec.clone(), &plan, "0.1.0", "r", "2026-01-01T00:00:00Z");
     Run {
-        header: RunHeader {
-            schema: RUN_SCHEMA,
-            definitions: DEFINITIONS,
-            gate: "0.1.0".to_owned(),
-            run_id: "r".to_owned(),
-            started: "2026-01-01T00:00:00Z".to_owned(),
-            spec: spec.clone(),
-            scenarios: vec!["chat".to_owned()],
-            looks,
-            schedule: (0..last).map(|index| Nanos(SPACING.0 * i64::from(index))).collect(),
-            simulated: true,
-            percentiles: "nearest rank".to_owned(),
-            clock: "virtual".to_owned(),
-            host: None,
-            imported_from: None,
-        },
+        header: RunHeader { clock: "virtual".to_owned(), ..header },
         warmup: Vec::new(),
         samples,
         end: Some(RunEnd { reason, sent, at, health: Health::default() }),

@@ -50,14 +50,15 @@ fn a_killed_run_says_how_much_was_recorded() {
     assert_eq!(judge(&run).status, Status::PassedWithWarnings);
 }
 
+/// The verdict on a run that ended early with `n` requests sent: the first `whole` are ok, and the end cut off the rest.
+fn cut_off(n: u32, whole: u32, outcome: Outcome, reason: EndReason) -> Verdict {
+    let sample = |index| if index < whole { ok(index, 100.0, 10.0) } else { failed(index, outcome) };
+    judge(&run(&gate(&CHECKS, &[]), (0..n).map(sample).collect(), reason))
+}
+
 #[test]
 fn an_interrupted_run_is_judged_at_its_last_complete_look() {
-    let spec = gate(&CHECKS, &[]);
-    let interrupted = |n: u32, cut: u32| {
-        let samples =
-            (0..n).map(|index| if index < cut { ok(index, 100.0, 10.0) } else { failed(index, Outcome::Cancelled) });
-        judge(&run(&spec, samples.collect(), EndReason::Interrupted))
-    };
+    let interrupted = |n, whole| cut_off(n, whole, Outcome::Cancelled, EndReason::Interrupted);
     let verdict = interrupted(33, 31);
     assert_eq!(outcomes(&verdict), [WITHIN, CheckOutcome::Met, CheckOutcome::Met]);
     assert_eq!((verdict.status, verdict.exit), (Status::Interrupted, ExitCode::Interrupted));
@@ -70,12 +71,7 @@ fn an_interrupted_run_is_judged_at_its_last_complete_look() {
 
 #[test]
 fn a_run_that_timed_out_is_judged_on_what_ended() {
-    let spec = gate(&CHECKS, &[]);
-    let timed_out = |n: u32, cut: u32| {
-        let samples =
-            (0..n).map(|index| if index < cut { ok(index, 100.0, 10.0) } else { failed(index, Outcome::TimeoutTotal) });
-        judge(&run(&spec, samples.collect(), EndReason::RunTimeout))
-    };
+    let timed_out = |n, whole| cut_off(n, whole, Outcome::TimeoutTotal, EndReason::RunTimeout);
     // Before the first look: once, on what there is.
     let verdict = timed_out(25, 22);
     assert_eq!((verdict.run.decided_at, verdict.exit), (Some(25), ExitCode::Violated));

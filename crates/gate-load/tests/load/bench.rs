@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use gate_load::{Load, LoadError, Progress, Stop};
 use gate_model::{
-    Api, Arm, Arrivals, Cache, DEFINITIONS, Decision, Endpoint, GateSpec, Iterations, Length, Message, Nanos, Outcomes,
-    PLAN_SCHEMA, PerSecond, Plan, PlannedRequest, Policy, Prompt, PromptSpec, Prompts, RUN_SCHEMA, Ready, ReadyPath,
-    Redactor, Referee, Role, Run, RunHeader, Sample, Secret, Shape, Slo, Target, Timeouts,
+    Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor, Referee, Role, Run,
+    RunHeader, Sample, Secret, Timeouts,
 };
 
 /// How long a test may take before it counts as hanging.
@@ -94,10 +93,13 @@ impl Bench {
     }
 
     pub(crate) fn at(base: &str, count: u32) -> Self {
+        let spec = spec(base);
+        let requests = (0..count).map(|index| planned(index, Nanos::from_millis(5 * i64::from(index))));
+        let plan = Plan::new(&spec, vec![count], requests.collect());
         Self {
             base: base.to_owned(),
-            spec: spec(base),
-            plan: plan(count, 1),
+            spec,
+            plan: Plan { warmup: vec![planned(0, Nanos::ZERO)], ..plan },
             stop: Stop::new(),
             decisions: Vec::new(),
             observe: Box::new(|_| {}),
@@ -141,7 +143,7 @@ impl Bench {
         let redactor = Redactor::new(spec.target.key.iter().chain(spec.target.headers.iter().map(|h| &h.value)));
         let mut referee = Scripted { decisions: decisions.into_iter(), looks: Vec::new() };
         let load = Load {
-            header: header(&spec, &plan),
+            header: RunHeader::new(spec, &plan, "0.0.0", "test", "2026-01-01T00:00:00Z"),
             base: base.parse().unwrap(),
             plan: &plan,
             prompts: Arc::new(Numbered),
@@ -169,74 +171,21 @@ impl Write for Tee<'_> {
 }
 
 fn planned(index: u32, at: Nanos) -> PlannedRequest {
-    PlannedRequest { index, scenario: 0, arm: Arm::Target, pair: None, turn: 0, at, input_tokens: 3, output_tokens: 8 }
-}
-
-fn plan(count: u32, warmup: u32) -> Plan {
-    Plan {
-        schema: PLAN_SCHEMA,
-        seed: 0,
-        scenarios: vec!["test".to_owned()],
-        looks: vec![count],
-        warmup: (0..warmup).map(|index| planned(index, Nanos::ZERO)).collect(),
-        requests: (0..count).map(|index| planned(index, Nanos::from_millis(5 * i64::from(index)))).collect(),
-    }
-}
-
-fn header(spec: &GateSpec, plan: &Plan) -> RunHeader {
-    RunHeader {
-        schema: RUN_SCHEMA,
-        definitions: DEFINITIONS,
-        gate: "0.0.0".to_owned(),
-        run_id: "test".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        spec: spec.clone(),
-        scenarios: plan.scenarios.clone(),
-        looks: plan.looks.clone(),
-        schedule: plan.requests.iter().map(|request| request.at).collect(),
-        simulated: false,
-        percentiles: "nearest rank".to_owned(),
-        clock: "user".to_owned(),
-        host: None,
-        imported_from: None,
-    }
+    PlannedRequest { index, at, input_tokens: 3, output_tokens: 8, ..PlannedRequest::default() }
 }
 
 fn spec(base: &str) -> GateSpec {
-    let length = Length { mean: 8.0, stddev: 0.0, min: 1, max: 8, shape: Shape::Normal };
-    GateSpec {
-        version: 1,
-        name: "test".to_owned(),
-        file: "test.yaml".to_owned(),
-        target: Target {
-            endpoint: Endpoint::Url(base.to_owned()),
-            api: Api::OpenaiChat,
-            model: Some("m".to_owned()),
-            key: None,
-            headers: Vec::new(),
-            extra_body: serde_json::Map::new(),
-            ready: Ready { within: Nanos::from_secs(20), path: ReadyPath::Auto },
-        },
-        load: gate_model::Load {
-            rate: PerSecond(200.0),
-            iterations: Iterations::Fixed(1),
-            warmup: 1,
-            arrivals: Arrivals::Constant,
-            seed: 0,
-        },
-        prompts: PromptSpec { input_tokens: length, output_tokens: length, cache: Cache::Bust },
-        slo: Slo::default(),
-        timeouts: Timeouts {
-            connect: Nanos::from_secs(20),
-            first_token: Nanos::from_secs(20),
-            stall: Nanos::from_secs(20),
-            total: Nanos::from_secs(40),
-            run: None,
-        },
-        outcomes: Outcomes { inconclusive: Policy::Pass, no_baseline: Policy::Pass, invalid: Policy::Fail },
-        checks: Vec::new(),
-        overrides: Vec::new(),
-    }
+    let mut spec = GateSpec::new("test", Endpoint::Url(base.to_owned()));
+    spec.target.model = Some("m".to_owned());
+    spec.target.ready.within = Nanos::from_secs(20);
+    spec.timeouts = Timeouts {
+        connect: Nanos::from_secs(20),
+        first_token: Nanos::from_secs(20),
+        stall: Nanos::from_secs(20),
+        total: Nanos::from_secs(40),
+        run: None,
+    };
+    spec
 }
 
 pub(crate) fn secret(text: &str) -> Secret {

@@ -145,6 +145,48 @@ fn a_server_that_becomes_ready_is_waited_for() {
 }
 
 #[test]
+fn a_client_without_descriptors_says_nothing_of_the_server() {
+    let place = Place::new();
+    let address = serve(|request, socket| {
+        if request.starts_with("GET") {
+            answer(socket, "200 OK", "application/json", "{}");
+        } else {
+            std::thread::sleep(Duration::from_millis(1500));
+            stream(socket, &[TOKEN, TOKEN, FINISH, "[DONE]"]);
+        }
+    });
+    place.write("gate.yaml", &quick_spec("quick", &format!("http://{address}"), 60).replace("rps: 40", "rps: 200"));
+    let words = format!("ulimit -n 24; exec '{}' check gate.yaml", crate::harness::binary().display());
+    let mut shell = std::process::Command::new("sh");
+    let ended = Ended::of(shell.args(["-c", &words]).current_dir(place.path("")).output().unwrap());
+    ended.expect_code(3).says("COULD NOT MEASURE").says("descriptors");
+}
+
+#[test]
+fn a_run_limit_counts_warm_up_too() {
+    let place = Place::new();
+    let address = serve(|request, socket| {
+        if request.starts_with("GET") {
+            answer(socket, "200 OK", "application/json", "{}");
+        } else {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    });
+    let spec = quick_spec("quick", &format!("http://{address}"), 20).replace("warmup: 1", "warmup: 50");
+    place.write("gate.yaml", &spec.replace("total: 20s", "total: 20s, run: 3s"));
+    place.gate(&["check", "gate.yaml"]).expect_code(3).says("timeouts.run");
+    assert!(place.run("quick").warmup.len() < 5, "it did not go through all of warm-up");
+}
+
+#[test]
+fn a_wrong_route_is_the_urls_fault_not_readiness() {
+    let place = Place::new();
+    let address = serve(|_, socket| answer(socket, "404 Not Found", "text/plain", "no such page"));
+    place.write("gate.yaml", &quick_spec("quick", &format!("http://{address}/wrong"), 20));
+    place.gate(&["check", "gate.yaml"]).expect_code(3).says("404").says("target.url");
+}
+
+#[test]
 fn a_name_that_does_not_resolve_is_said_at_once() {
     let place = Place::new();
     place.write("gate.yaml", &quick_spec("quick", "http://no-such-host.invalid", 20));

@@ -63,6 +63,33 @@ fn what_is_not_there_yet_is_said_with_its_place() {
 }
 
 #[test]
+fn a_preferred_error_rate_does_not_replace_the_required_one() {
+    let place = Place::new();
+    place.write(
+        "gate.yaml",
+        "version: 1\nname: lax\ntarget: {sim: {ttft: 5ms, tpot: 1ms, faults: {reset: 100%}}}\nload: {rps: 60, iterations: 20, warmup: 1}\nrequire: [errors.5xx < 5%]\nprefer: [errors.rate < 50%]\n",
+    );
+    place.gate(&["check", "gate.yaml"]).expect_code(1).says("errors.rate < 5% (implied)");
+}
+
+#[test]
+fn reports_go_through_links_and_devices() {
+    let place = Place::new();
+    place.write(
+        "gate.yaml",
+        "version: 1\nname: dev\ntarget: {sim: {ttft: 5ms, tpot: 1ms}}\nload: {rps: 60, iterations: 20, warmup: 1}\nrequire: [ttft.p50 < 400ms]\n",
+    );
+    std::os::unix::fs::symlink(place.path("real.xml"), place.path("link.xml")).unwrap();
+    place.write("real.xml", "old");
+    place.gate(&["check", "gate.yaml", "--junit", "link.xml"]).expect_code(0);
+    assert!(place.read("real.xml").contains("<testsuites"));
+    let full = place.gate(&["check", "gate.yaml", "--junit", "/dev/full"]);
+    full.expect_code(2).says("PASSED").says("/dev/full");
+    assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
+    place.gate(&["plan", "/dev/zero"]).expect_code(2);
+}
+
+#[test]
 fn a_missing_file_and_an_unknown_flag_are_usage_errors() {
     let place = Place::new();
     place.gate(&["check", "absent.yaml"]).expect_code(2).says("absent.yaml");

@@ -62,6 +62,60 @@ fn samples_go_out_and_come_in_as_the_same_numbers() {
 }
 
 #[test]
+fn a_journal_that_contradicts_itself_is_refused() {
+    let (place, _) = checked();
+    let journal = place.read(".gate/again/run.jsonl");
+    let line = |number: usize| journal.lines().nth(number).unwrap().to_owned();
+    let judge = |name: &str, text: &str| {
+        place.write(name, text);
+        place.gate(&["judge", name, "--out", "out"])
+    };
+    // A name that would lead out of the output folder.
+    let escaping = journal.replacen("\"name\":\"again\"", "\"name\":\"../../escaped\"", 1);
+    judge("name.jsonl", &escaping).expect_code(2).says("name");
+    assert!(!place.path("../escaped").exists() && !place.path("out").exists());
+    // Requests that were sent and are missing.
+    judge("short.jsonl", &journal.replacen(&format!("{}\n", line(8)), "", 1)).expect_code(2).says("recorded");
+    // A line after the end.
+    judge("after.jsonl", &format!("{journal}{}\n", line(1))).expect_code(2).says("after the run's end");
+    // Times out of order.
+    let first_token = line(8).split("\"first_token\":").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let early = line(8).replace(&format!("\"first_token\":{first_token}"), "\"first_token\":-5");
+    judge("early.jsonl", &journal.replacen(&line(8), &early, 1)).expect_code(2).says("out of order");
+    // The run is not replaced by its own report.
+    place.gate(&["judge", ".gate/again/run.jsonl", "--junit", ".gate/again/run.jsonl"]).expect_code(2).says("replace");
+    assert_eq!(place.read(".gate/again/run.jsonl"), journal);
+}
+
+#[test]
+fn what_was_sent_in_full_is_judged_in_full() {
+    let place = Place::new();
+    let spec = quick_spec("full", "http://127.0.0.1:9", 20).replace("iterations: 20", "iterations: 30..50").replace(
+        "url: 'http://127.0.0.1:9', model: m, ready: {within: 2s}",
+        "sim: {ttft: 10ms, tpot: 1ms, dies_after: 36}",
+    );
+    place.write("gate.yaml", &spec);
+    place.gate(&["run", "gate.yaml", "-o", "run.jsonl"]).expect_code(0);
+    // The first look, at 30, is healthy; the engine died after it.
+    place.gate(&["judge", "run.jsonl"]).expect_code(1).says("errors.rate");
+}
+
+#[test]
+fn an_earlier_runs_reports_do_not_outlive_a_kill() {
+    let (place, spec) = checked();
+    place.write("gate.yaml", &spec.replace("rps: 40", "rps: 2"));
+    let mut child = place.command(&["check", "gate.yaml", "--quiet"]).spawn().unwrap();
+    crate::harness::wait_until("the first request", || {
+        let journal = place.read(".gate/again/run.jsonl");
+        // The earlier run's journal has an end.
+        journal.contains("\"type\":\"sample\"") && !journal.contains("\"type\":\"end\"")
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.path(".gate/again/verdict.json").exists() && !place.path(".gate/again/junit.xml").exists());
+}
+
+#[test]
 fn what_is_no_journal_is_refused_with_its_line() {
     let (place, _) = checked();
     let journal = place.read(".gate/again/run.jsonl");

@@ -54,8 +54,6 @@ impl FromStr for Format {
 pub struct Import<'a> {
     /// The spec the run is judged by.
     pub spec: GateSpec,
-    /// The sizes at which it is judged, ascending.
-    pub looks: Vec<u32>,
     /// The file's text.
     pub text: &'a str,
     /// The version of `gate`.

@@ -7,7 +7,7 @@ use crate::{Import, ImportError};
 
 /// Reads `samples` lines as a run; blank lines are skipped.
 pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
-    let Import { spec, looks, text, gate, run_id, started } = import;
+    let Import { spec, text, gate, run_id, started } = import;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let (mut requests, mut samples) = (Vec::new(), Vec::new());
@@ -30,7 +30,9 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
     if samples.is_empty() {
         return Err(ImportError::Empty);
     }
-    let plan = Plan::new(&spec, looks, requests);
+    // A file that is whole is judged once, on all it has.
+    let rows = u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?;
+    let plan = Plan::new(&spec, vec![rows], requests);
     let header = RunHeader {
         clock: "imported".to_owned(),
         imported_from: Some("samples".to_owned()),
@@ -39,7 +41,7 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
     let ends = samples.iter().map(|sample| sample.end.unwrap_or(sample.intended));
     let end = RunEnd {
         reason: EndReason::Completed,
-        sent: u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?,
+        sent: rows,
         at: ends.max().unwrap_or(Nanos::ZERO),
         health: Health::default(),
     };

@@ -10,9 +10,8 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Run, ImportError> {
-        let looks = vec![2, 3];
         let started = "2026-11-29T16:37:00Z";
-        import(Format::Samples, Import { spec: spec(), looks, text, gate: "0.1.0", run_id: "r", started })
+        import(Format::Samples, Import { spec: spec(), text, gate: "0.1.0", run_id: "r", started })
     }
 
     /// A row of an ok request with some fields replaced; `None` takes a field out.
@@ -51,7 +50,7 @@ mod tests {
         // The first row's send time is the epoch.
         assert_eq!(run.header.schedule, [Nanos::ZERO, Nanos::from_millis(500), Nanos::from_millis(500)]);
         assert_eq!(run.header.imported_from.as_deref(), Some("samples"));
-        assert_eq!(run.header.looks, [2, 3]);
+        assert_eq!(run.header.looks, [3], "a whole file is judged once");
         let end = run.end.unwrap();
         assert_eq!((end.reason, end.sent), (EndReason::Completed, 3));
         assert_eq!(end.at, Nanos::from_millis(500) + Nanos(1_300_250_000));

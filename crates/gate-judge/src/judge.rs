@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, DEFINITIONS, Decision, EndReason, Evidence, ExitCode, GateSpec, Health,
-    Importance, Outcome, Policy, Power, Quantity, Run, Sample, Side, Status, VERDICT_SCHEMA, Verdict,
+    Cause, CheckOutcome, CheckVerdict, DEFINITIONS, EndReason, Evidence, ExitCode, GateSpec, Health, Importance,
+    Outcome, Policy, Power, Quantity, Run, Sample, Side, Status, VERDICT_SCHEMA, Verdict,
 };
 
 use crate::course::{Course, Shown, ordered};
 use crate::family::{Family, Ruling};
-use crate::reach::{Reach, Stop, reach};
+use crate::reach::{Reach, reach};
 use crate::rules::{Reading, rule};
 use crate::scored::{Scored, count};
 use crate::validity::{ClientFaults, needs_enough_ok};
@@ -70,17 +70,14 @@ pub(crate) struct Decided<'a> {
     power: Vec<Option<Power>>,
 }
 
-/// Takes the looks a run reached, until one decides.
+/// Takes every look a run reached; the last decides.
 fn decide<'a>(spec: &GateSpec, reach: &Reach<'a>, health: Health) -> Decided<'a> {
     let mut course = Course::new(spec, &reach.looks);
     let (mut at, mut last, mut samples) = (0, 0, Vec::new());
     for (look, scored) in reach.looks.iter().take(reach.reached).enumerate() {
         (at, last) = (*scored, look);
         samples = reach.samples.iter().take(usize::try_from(at).unwrap_or(usize::MAX)).copied().collect();
-        let decision = course.look(&samples, Some(health));
-        if decision == Decision::Stop && reach.stop == Stop::First {
-            break;
-        }
+        course.look(&samples, Some(health));
     }
     let mut rulings = course.required().step_down(last, |check, look| course.p_fail(check, look));
     let preferred = Family::new(&spec.checks, Importance::Preferred, &[at]);
@@ -174,6 +171,10 @@ fn unjudged(spec: &GateSpec, looks: &[u32], cause: &Cause) -> Vec<CheckVerdict> 
 fn conclude(spec: &GateSpec, run: &Run, checks: &[CheckVerdict], warned: bool) -> (Status, ExitCode) {
     if run.end.as_ref().is_some_and(|end| end.reason == EndReason::Interrupted) {
         return (Status::Interrupted, ExitCode::Interrupted);
+    }
+    if !checks.iter().any(|one| one.check.importance == Importance::Required) {
+        // gate-spec allows no such gate; a journal that was changed may hold one, and it proves nothing.
+        return (Status::CouldNotMeasure, ExitCode::CouldNotMeasure);
     }
     let required = |wanted: fn(&CheckOutcome) -> bool| {
         checks.iter().any(|one| one.check.importance == Importance::Required && wanted(&one.outcome))

@@ -12,23 +12,13 @@ pub(crate) struct Reach<'a> {
     pub(crate) looks: Vec<u32>,
     /// How many of them the run reached, at least one.
     pub(crate) reached: usize,
-    /// Whether the run itself stopped at the last of those.
-    pub(crate) stop: Stop,
     /// The measured requests, in send order.
     pub(crate) samples: Vec<&'a Sample>,
 }
 
-/// Which look of those reached decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The first at which the procedure stops.
-    First,
-    /// The last: the load was stopped there.
-    Last,
-}
-
 /// The looks a run reached, or why it reached none.
 ///
+/// A run is judged on all it has, at the last of them: where the procedure says stop, it is the load that stops.
 /// Boundaries come from the planned looks. A run that ended between two of them has one more, where it ended:
 /// error spending by the share of requests allows a look that was not planned, as long as what was seen so far
 /// did not choose it. A run that ended before its first look is judged once, on what there is.
@@ -38,9 +28,10 @@ pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
     let Some(end) = &run.end else {
         return Err(Cause::Killed { recorded: count(run.samples.len()), planned: run.planned() });
     };
-    let mut stop = Stop::First;
     match &end.reason {
-        EndReason::NotReady(_) | EndReason::Refused(_) => return Err(Cause::NotRun(end.reason.clone())),
+        EndReason::NotReady(_) | EndReason::Refused(_) | EndReason::ClientExhausted(_) => {
+            return Err(Cause::NotRun(end.reason.clone()));
+        }
         EndReason::Interrupted => {
             // A look is complete only if every request of it ended by itself.
             let cut = run.samples.iter().filter(|sample| sample.outcome == Outcome::Cancelled);
@@ -49,7 +40,6 @@ pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
             }
         }
         EndReason::StoppedAtLook(at) => {
-            stop = Stop::Last;
             samples.truncate(usize::try_from(*at).unwrap_or(usize::MAX));
             looks = with(looks, count(samples.len()));
         }
@@ -65,7 +55,7 @@ pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
     let available = count(samples.len());
     let reached = looks.iter().filter(|look| **look <= available).count();
     if available > 0 && reached > 0 {
-        return Ok(Reach { looks, reached, stop, samples });
+        return Ok(Reach { looks, reached, samples });
     }
     Err(if end.reason == EndReason::Interrupted { Cause::Interrupted } else { Cause::NoData })
 }

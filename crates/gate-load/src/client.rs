@@ -20,12 +20,15 @@ pub(crate) enum Cut {
     Interrupted,
     /// The run's own limit passed.
     RunTimeout,
+    /// This machine has no more of what a connection needs.
+    Exhausted(&'static str),
 }
 
 impl Cut {
     fn ending(self) -> Ending {
         match self {
             Self::Interrupted => Ending::new(Outcome::Cancelled, "the run was interrupted"),
+            Self::Exhausted(what) => Ending::new(Outcome::Cancelled, format!("this machine has no more {what}")),
             Self::RunTimeout => Ending::new(Outcome::TimeoutTotal, "the run's own time limit (`timeouts.run`) passed"),
         }
     }

@@ -89,18 +89,33 @@ async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
     }
     let _ = notes.send(Note::Ready).await;
 
+    let mut limits = JoinSet::new();
+    if let Some(limit) = spec.timeouts.run {
+        // A limit the spec names is for the whole run, warm-up included; the default one is for the schedule.
+        limits.spawn_local(time_limit(Rc::clone(&client), Zero(Instant::now()), limit));
+    }
     match warm_up(plan, &client, &mut requests, &notes).await? {
         WarmUp::Done => {}
         WarmUp::Refused(words) => return Ok(unsent(EndReason::Refused(words))),
-        WarmUp::Interrupted => return Ok(unsent(EndReason::Interrupted)),
+        WarmUp::Cut => return Ok(unsent(cut_reason(&client))),
     }
     Measured { client, notes, halt }.run(spec, plan, requests).await
+}
+
+/// Why a run ended that nothing else ended.
+fn cut_reason(client: &Client) -> EndReason {
+    match client.cut_by() {
+        Some(Cut::Interrupted) => EndReason::Interrupted,
+        Some(Cut::RunTimeout) => EndReason::RunTimeout,
+        Some(Cut::Exhausted(what)) => EndReason::ClientExhausted(format!("this machine has no more {what}")),
+        None => EndReason::Completed,
+    }
 }
 
 enum WarmUp {
     Done,
     Refused(String),
-    Interrupted,
+    Cut,
 }
 
 /// Sends the warm-up requests one after another, each on a new connection that then joins the pool.
@@ -114,19 +129,18 @@ async fn warm_up(
     let mut refusal = None;
     let mut refused = 0;
     for _ in &plan.warmup {
-        let Ok(prepared) = client.unless_cut(requests.recv()).await else { return Ok(WarmUp::Interrupted) };
+        let Ok(prepared) = client.unless_cut(requests.recv()).await else { return Ok(WarmUp::Cut) };
         let prepared = prepared.ok_or(LoadError::Internal)??;
         let start = Instant::now();
         let timing = Timing { zero, intended: zero.point(start), start };
         let sample = measure(client, prepared, timing, Source::New).await;
-        let outcome = sample.outcome;
         if is_refusal(&sample) {
             refused += 1;
             refusal = refusal.or_else(|| sample.error.clone());
         }
         let _ = notes.send(Note::Warmup(Box::new(sample))).await;
-        if outcome == Outcome::Cancelled {
-            return Ok(WarmUp::Interrupted);
+        if client.cut_by().is_some() {
+            return Ok(WarmUp::Cut);
         }
     }
     Ok(match refusal {
@@ -174,7 +188,9 @@ impl Measured {
         let zero = Zero(Instant::now() + LEAD);
         let watch = Watch::new();
         beside.spawn_local(watch.probe());
-        beside.spawn_local(time_limit(Rc::clone(&self.client), zero, spec.run_limit(plan.duration())));
+        if spec.timeouts.run.is_none() {
+            beside.spawn_local(time_limit(Rc::clone(&self.client), zero, spec.run_limit(plan.duration())));
+        }
         beside.spawn_local(tick(self.notes.clone(), zero, Rc::clone(&counts)));
         let _ = self.notes.send(Note::Started).await;
 
@@ -200,11 +216,7 @@ impl Measured {
             last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?);
         }
         let health = watch.health();
-        let reason = match self.client.cut_by() {
-            Some(Cut::Interrupted) => EndReason::Interrupted,
-            Some(Cut::RunTimeout) => EndReason::RunTimeout,
-            None => EndReason::Completed,
-        };
+        let reason = cut_reason(&self.client);
         Ok(Finish { reason, sent: counts.sent.get(), at: last_end, health })
     }
 

@@ -10,11 +10,12 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use tokio::time::timeout_at;
 
-use crate::client::{Client, unanswered};
+use crate::client::{Client, Cut, unanswered};
 use crate::clock::{Zero, later};
 use crate::connection::{Connection, Unanswered};
 use crate::record::{Ending, Record};
 use crate::requests::Prepared;
+use crate::target::ConnectError;
 use crate::words::{self, Loss};
 
 /// How much of an error's body is read.
@@ -104,6 +105,11 @@ async fn connect(client: &Client, record: &mut Record) -> Result<Connection, End
         Ok(Ok(connection)) => {
             record.connected(Instant::now());
             Ok(connection)
+        }
+        Ok(Err(ConnectError::Exhausted(what))) => {
+            // The target has no part in it: the run ends, and nothing is said of the target.
+            client.cut(Cut::Exhausted(what));
+            Err(Ending::new(Outcome::Cancelled, ConnectError::Exhausted(what).words()))
         }
         Ok(Err(error)) => Err(Ending::new(Outcome::Connect, error.words())),
         Err(_) if first_token < deadline => Err(no_first_token(client)),

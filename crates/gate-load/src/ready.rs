@@ -85,6 +85,8 @@ pub(crate) async fn until_ready(
                     question = next;
                     continue;
                 }
+                // A request's own route that is not there: warm-up says so, with what the server says of it.
+                None if ready.path == ReadyPath::Auto => return Ok(Ok(())),
                 None => format!("{words}: check `target.ready.path`"),
             },
         };
@@ -104,7 +106,7 @@ async fn ask(client: &Client, question: &Question, left: Duration) -> Reply {
     let mut connection = match timeout(connect.min(left), client.connect()).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(ConnectError::Refused(words))) => return Reply::NotYet(words),
-        Ok(Err(ConnectError::Failed(words))) => return Reply::Never(words),
+        Ok(Err(error)) => return Reply::Never(error.words()),
         Err(_) => return Reply::Never(format!("no connection within {}", Nanos::from(connect.min(left)))),
     };
     let wait = question.wait.min(left);

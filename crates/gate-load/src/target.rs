@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 
+use rustix::io::Errno;
 use tokio::net::TcpStream;
 use url::{Host, Url};
 
@@ -21,6 +22,8 @@ pub(crate) struct Target {
 pub(crate) enum ConnectError {
     /// Every address refused: nothing listens there, yet.
     Refused(String),
+    /// This machine has no more of what a connection needs.
+    Exhausted(&'static str),
     /// Anything else.
     Failed(String),
 }
@@ -29,6 +32,7 @@ impl ConnectError {
     pub(crate) fn words(self) -> String {
         match self {
             Self::Refused(words) | Self::Failed(words) => words,
+            Self::Exhausted(what) => format!("this machine has no more {what}"),
         }
     }
 }
@@ -89,6 +93,9 @@ impl Target {
     }
 
     fn failure(&self, address: SocketAddr, error: &io::Error) -> ConnectError {
+        if let Some(what) = exhausted(error) {
+            return ConnectError::Exhausted(what);
+        }
         let place = match &self.host {
             Host::Domain(name) => format!("{name}:{} ({address})", self.port),
             Host::Ipv4(_) | Host::Ipv6(_) => address.to_string(),
@@ -97,5 +104,19 @@ impl Target {
             io::ErrorKind::ConnectionRefused => ConnectError::Refused(format!("connection refused by {place}")),
             _ => ConnectError::Failed(format!("cannot connect to {place}: {error}")),
         }
+    }
+}
+
+/// What this machine has run out of, where that is why there is no connection: no fault of the target.
+fn exhausted(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => Some("free local ports"),
+        io::ErrorKind::OutOfMemory => Some("memory"),
+        _ => match Errno::from_io_error(error)? {
+            Errno::MFILE | Errno::NFILE => Some("file descriptors (raise `ulimit -n`)"),
+            Errno::NOBUFS | Errno::NOMEM => Some("memory for sockets"),
+            Errno::ADDRNOTAVAIL => Some("free local ports"),
+            _ => None,
+        },
     }
 }

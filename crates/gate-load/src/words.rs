@@ -79,7 +79,8 @@ pub(crate) fn status(status: StatusCode, message: Option<String>, location: Opti
     };
     // The remedy must survive the cut at the longest message.
     let room = LONGEST.saturating_sub(remedy.chars().count() + reason.chars().count() + 32);
-    let message: String = message.chars().take(room).collect();
+    let message =
+        if message.chars().count() > room { message.chars().take(room).chain(['…']).collect() } else { message };
     format!("the server answered {}{reason}{message}{remedy}", status.as_u16())
 }
 

@@ -37,11 +37,11 @@ pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
 pub use quantity::{Nanos, PerSecond, Quantity, QuantityError, Unit};
 pub use referee::{Decision, Message, Prompt, Prompts, Referee, Role};
 pub use run::{DEFINITIONS, EndReason, Health, Host, JournalError, JournalLine, RUN_SCHEMA, Run, RunEnd, RunHeader};
-pub use sample::{Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
+pub use sample::{MOST_TOKEN_TIMES, Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
 pub use secret::{REDACTED, Redactor, Secret};
 pub use spec::{
     Api, Arrivals, Cache, Endpoint, GateSpec, Header, Iterations, Length, Load, Outcomes, Override, Policy, PromptSpec,
-    Ready, ReadyPath, Slo, Target, Timeouts,
+    Ready, ReadyPath, Slo, Target, Timeouts, is_gate_name,
 };
 pub use verdict::{
     Cause, CheckOutcome, CheckVerdict, Evidence, Figure, Finding, JournalRef, OutcomeCount, Power, Rule, RunFacts,

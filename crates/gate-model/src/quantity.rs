@@ -232,8 +232,13 @@ impl fmt::Display for Quantity {
 /// About three significant digits, whole from 100 on, with thousands separated: `9.87`, `45.3`, `1,040`.
 fn significant(value: f64) -> String {
     let magnitude = value.abs();
-    let decimals =
-        if value == value.trunc() || magnitude >= 99.95 { 0 } else { if magnitude >= 9.995 { 1 } else { 2 } };
+    let decimals = match magnitude {
+        // Two digits of a small number: `0.0031`, never `0`.
+        small if small > 0.0 && small < 0.095 => (1.0 - small.log10().floor()).min(12.0) as usize,
+        whole if whole == whole.trunc() || whole >= 99.95 => 0,
+        tens if tens >= 9.995 => 1,
+        _ => 2,
+    };
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
@@ -278,6 +283,8 @@ mod tests {
         assert_eq!(time(1040.2), "1,040 ms");
         assert_eq!(time(45.26), "45.3 ms");
         assert_eq!(time(9.994), "9.99 ms");
+        assert_eq!(Quantity { value: 0.001, unit: Unit::PerSecond }.to_string(), "0.001/s");
+        assert_eq!(Quantity::share(0.000_123_4).to_string(), "0.012 %");
         assert_eq!(time(0.0), "0 ms");
         assert_eq!(time(0.0213), "21.3 µs");
         assert_eq!(time(12_345.0), "12.3 s");

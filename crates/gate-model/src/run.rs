@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, GateSpec, Nanos, Plan, Sample};
+use crate::{Arm, GateSpec, Nanos, Plan, Sample, is_gate_name};
 
 /// The version of the run journal's format.
 pub const RUN_SCHEMA: u32 = 1;
@@ -91,6 +91,8 @@ pub enum EndReason {
     RunTimeout,
     /// The target never became ready: what was last seen, in words.
     NotReady(String),
+    /// The client itself ran out of something it needs to connect (descriptors, ports, memory): what, in words.
+    ClientExhausted(String),
     /// Every warm-up request was refused in a way no later one can change (no connection, 401, 403, 404,
     /// 429): what was seen, in words.
     Refused(String),
@@ -168,6 +170,14 @@ pub enum JournalError {
         /// What is wrong.
         message: String,
     },
+    /// Lines that contradict each other.
+    #[error("line {line}: {message}: the journal was changed, or is of two runs")]
+    Contradiction {
+        /// The line, from 1.
+        line: usize,
+        /// What contradicts what.
+        message: String,
+    },
     /// The same request twice.
     #[error("line {line}: request {index} stands in the journal twice")]
     Twice {
@@ -176,6 +186,31 @@ pub enum JournalError {
         /// The request.
         index: u32,
     },
+}
+
+impl RunHeader {
+    /// What in it contradicts itself.
+    fn check(&self) -> Result<(), String> {
+        let planned = self.looks.last().copied().unwrap_or(0);
+        if !self.looks.is_sorted_by(|earlier, later| earlier < later)
+            || self.looks.first().is_none_or(|look| *look == 0)
+        {
+            return Err("the looks do not ascend from above 0".to_owned());
+        }
+        if usize::try_from(planned) != Ok(self.schedule.len()) {
+            return Err(format!("the last look is {planned}, and {} requests are planned", self.schedule.len()));
+        }
+        if !is_gate_name(&self.spec.name) {
+            return Err("the gate's name is none".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Without serde_json's own place, which counts within the line.
+fn in_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
 }
 
 impl Run {
@@ -191,16 +226,16 @@ impl Run {
         let whole_lines = text.ends_with('\n');
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
         let (_, first) = lines.next().ok_or(JournalError::Empty)?;
-        let version: Version =
-            serde_json::from_str(first).map_err(|error| JournalError::NoHeader(error.to_string()))?;
+        let version: Version = serde_json::from_str(first).map_err(|error| JournalError::NoHeader(in_words(&error)))?;
         if version.schema > RUN_SCHEMA {
             return Err(JournalError::Schema { found: version.schema });
         }
         let header = match serde_json::from_str(first) {
             Ok(JournalLine::Header(header)) => *header,
             Ok(_) => return Err(JournalError::NoHeader("it is another kind of line".to_owned())),
-            Err(error) => return Err(JournalError::NoHeader(error.to_string())),
+            Err(error) => return Err(JournalError::NoHeader(in_words(&error))),
         };
+        header.check().map_err(|message| JournalError::Contradiction { line: 1, message })?;
         let mut run = Self { header, warmup: Vec::new(), samples: Vec::new(), end: None };
         let mut seen = std::collections::HashSet::new();
         while let Some((number, line)) = lines.next() {
@@ -208,20 +243,39 @@ impl Run {
             let parsed: JournalLine = match serde_json::from_str(line) {
                 Ok(parsed) => parsed,
                 Err(_) if lines.peek().is_none() && !whole_lines => break,
-                Err(error) => return Err(JournalError::Line { line: line_number, message: error.to_string() }),
+                Err(error) => return Err(JournalError::Line { line: line_number, message: in_words(&error) }),
             };
+            let contradiction = |message: String| JournalError::Contradiction { line: line_number, message };
+            if run.end.is_some() {
+                return Err(contradiction("a line after the run's end".to_owned()));
+            }
             match parsed {
-                JournalLine::Header(_) => {
-                    return Err(JournalError::Line { line: line_number, message: "a second header".to_owned() });
+                JournalLine::Header(_) => return Err(contradiction("a second header".to_owned())),
+                JournalLine::Warmup(sample) => {
+                    sample.check().map_err(contradiction)?;
+                    run.warmup.push(*sample);
                 }
-                JournalLine::Warmup(sample) => run.warmup.push(*sample),
                 JournalLine::Sample(sample) => {
                     if !seen.insert(sample.index) {
                         return Err(JournalError::Twice { line: line_number, index: sample.index });
                     }
+                    let planned = usize::try_from(sample.index).ok().and_then(|index| run.header.schedule.get(index));
+                    if planned != Some(&sample.intended) {
+                        return Err(contradiction(format!("request {} was not due when it says", sample.index)));
+                    }
+                    sample.check().map_err(contradiction)?;
                     run.samples.push(*sample);
                 }
-                JournalLine::End(end) => run.end = Some(end),
+                JournalLine::End(end) => {
+                    let (sent, recorded) = (end.sent, run.samples.len());
+                    if usize::try_from(sent) != Ok(recorded) {
+                        return Err(contradiction(format!("{sent} requests were sent, and {recorded} are recorded")));
+                    }
+                    if end.reason == EndReason::Completed && recorded != run.header.schedule.len() {
+                        return Err(contradiction("it says completed, and not every request is there".to_owned()));
+                    }
+                    run.end = Some(end);
+                }
             }
         }
         run.samples.sort_by_key(|sample| sample.index);

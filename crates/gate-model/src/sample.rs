@@ -7,6 +7,9 @@ use crate::{Arm, Histogram, Nanos, Outcome, PlannedRequest, Series, Slo};
 /// How many requests, the first in send order, keep the time of each of their tokens: a bound on the journal's size.
 pub const WITH_TOKEN_TIMES: u32 = 1_000;
 
+/// How many token times are kept of one request, so that a stream without end costs no memory.
+pub const MOST_TOKEN_TIMES: usize = 10_000;
+
 /// Token counts as the server reported them, normalised: output includes reasoning, input includes cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -153,6 +156,18 @@ impl Sample {
         }
     }
 
+    /// What in it contradicts itself: its points in time must be in order.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let points = [Some(self.intended), self.start, self.first_event, self.first_token, self.last_token];
+        let reached: Vec<Nanos> = points.into_iter().flatten().collect();
+        let answer = self.first_answer.is_none_or(|answer| self.first_token.is_some_and(|token| token <= answer));
+        if reached.is_sorted() && answer {
+            Ok(())
+        } else {
+            Err(format!("the times of request {} are out of order", self.index))
+        }
+    }
+
     /// Counts a content event: the first and the last token, the gap since the one before and, for the first
     /// [`WITH_TOKEN_TIMES`] requests, its time. The count of events of any kind is the caller's.
     pub fn record_token(&mut self, at: Nanos) {
@@ -163,7 +178,7 @@ impl Sample {
             self.gaps.record(gap);
             self.longest_gap = self.longest_gap.max(Some(gap));
         }
-        if self.index < WITH_TOKEN_TIMES {
+        if self.index < WITH_TOKEN_TIMES && self.token_times.len() < MOST_TOKEN_TIMES {
             self.token_times.push(at);
         }
     }

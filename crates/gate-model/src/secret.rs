@@ -45,10 +45,11 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Replaces known secrets in text, in the forms they take in JSON, URLs, XML and HTML.
+/// Replaces known secrets in text, in the forms they take in JSON, URLs, XML, HTML and Base64, in upper and lower
+/// case. A peer that was sent a secret and sets out to disguise it can always do so; this is for those that echo it.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that no part of a longer secret is left standing.
+    /// In lower case, longest first, so that no part of a longer secret is left standing.
     forms: Vec<String>,
 }
 
@@ -80,8 +81,11 @@ impl Redactor {
             let json = json.trim_start_matches('"').trim_end_matches('"').to_owned();
             let markup = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
             let with_apostrophes = markup.replace('\'', "&#x27;");
-            self.forms.extend([text.clone(), json, percent(text), markup, with_apostrophes]);
+            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.forms.extend([text.clone(), json, percent(text), markup, with_apostrophes, one_line]);
+            self.forms.extend((0..3).map(|offset| base64(text, offset)));
         }
+        self.forms.iter_mut().for_each(|form| form.make_ascii_lowercase());
         self.forms.retain(|form| form.len() >= Self::SHORTEST);
         self.forms.sort_by(|left, right| right.len().cmp(&left.len()).then_with(|| left.cmp(right)));
         self.forms.dedup();
@@ -92,8 +96,8 @@ impl Redactor {
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for form in &self.forms {
-            if text.contains(form.as_str()) {
-                text = Cow::Owned(text.replace(form.as_str(), REDACTED));
+            if let Some(clean) = without(&text, form) {
+                text = Cow::Owned(clean);
             }
         }
         self.redact_cut(text)
@@ -112,7 +116,8 @@ impl Redactor {
                 clean.push_str(piece);
                 break;
             }
-            let part = self.forms.iter().filter_map(|form| longest_start(form, piece)).max();
+            let lower = piece.to_ascii_lowercase();
+            let part = self.forms.iter().filter_map(|form| longest_start(form, &lower)).max();
             let kept = piece.len() - part.unwrap_or(0);
             clean.push_str(piece.get(..kept).unwrap_or_default());
             if part.is_some() {
@@ -122,6 +127,23 @@ impl Redactor {
         }
         if clean == text { text } else { Cow::Owned(clean) }
     }
+}
+
+/// The text with every occurrence of a form (in lower case) replaced; `None` where there is none. Folding ASCII alone
+/// keeps every byte's place.
+fn without(text: &str, form: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let mut found = lower.match_indices(form).map(|(at, _)| at).peekable();
+    found.peek()?;
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = 0;
+    for at in found {
+        clean.push_str(text.get(rest..at).unwrap_or_default());
+        clean.push_str(REDACTED);
+        rest = at + form.len();
+    }
+    clean.push_str(text.get(rest..).unwrap_or_default());
+    Some(clean)
 }
 
 /// How many bytes at the end of `text` are the start of a secret: at least [`Redactor::SHORTEST`].
@@ -166,6 +188,23 @@ fn percent(text: &str) -> String {
     })
 }
 
+/// What Base64 makes of the text where it stands `offset` bytes (0 to 2) past a group's start: the digits that no
+/// neighbour changes. Empty where they are too few to tell from chance.
+fn base64(text: &str, offset: usize) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(text.bytes()).collect();
+    let digits: String = bytes
+        .chunks_exact(3)
+        .flat_map(|group| {
+            let bits = group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+            [18, 12, 6, 0].map(|shift| DIGITS.get((bits >> shift & 63) as usize).copied().unwrap_or(b'='))
+        })
+        .skip(if offset == 0 { 0 } else { offset + 1 })
+        .map(char::from)
+        .collect();
+    if digits.len() >= 8 { digits } else { String::new() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +243,22 @@ mod tests {
         assert_eq!(redactor.redact("a sk-pla… b sk-planted-secret… c"), "a ***… b ***… c");
         assert_eq!(redactor.redact("sk-p… is too short to tell"), "sk-p… is too short to tell");
         assert_eq!(redactor.redact("nothing… here…"), "nothing… here…");
+    }
+
+    #[test]
+    fn disguises_of_a_common_kind_are_seen_through() {
+        let redactor = Redactor::new(&[Secret::new("sk-Planted/Secret")]);
+        for text in [
+            "SK-PLANTED/SECRET",
+            "sk-planted%2fsecret",
+            "sk-Planted%2FSecret",
+            "c2stUGxhbnRlZC9TZWNyZXQ=",         // of the secret alone
+            "dXNlcjpzay1QbGFudGVkL1NlY3JldA==", // of `user:` and the secret
+            "YTpzay1QbGFudGVkL1NlY3JldA==",     // of `a:` and the secret
+        ] {
+            let clean = redactor.redact(text);
+            assert!(clean.contains(REDACTED) && clean.len() < 18, "{text} became {clean}");
+        }
     }
 
     #[test]

@@ -355,6 +355,17 @@ pub struct GateSpec {
     pub overrides: Vec<Override>,
 }
 
+/// Whether a text can name a gate: 1 to 64 letters, digits, `.`, `_` and `-`, from a letter or digit on, since outputs
+/// are kept in a folder of that name. `baselines` is reserved.
+#[must_use]
+pub fn is_gate_name(text: &str) -> bool {
+    let allowed = |symbol: char| symbol.is_ascii_alphanumeric() || "._-".contains(symbol);
+    text.len() <= 64
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(allowed)
+        && text != "baselines"
+}
+
 impl GateSpec {
     /// A gate as a spec would give it that names only itself and its endpoint: every other key has its default, and
     /// its file is `gates/NAME.yaml`. It has no check yet, not even an implied one.

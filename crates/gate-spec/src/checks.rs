@@ -144,7 +144,9 @@ fn refuse_few(context: &mut Context, declared: &[Declared], iterations: Iteratio
 }
 
 fn assemble(context: &Context, declared: Vec<Declared>) -> Vec<Check> {
-    let named = declared.iter().any(|check| check.parsed.metric == implied().0);
+    // A preferred check breaks no build, so it is no substitute for the implied one.
+    let required = declared.iter().filter(|check| check.importance == Importance::Required);
+    let named = required.clone().any(|check| check.parsed.metric == implied().0);
     let (mut checks, mut preferred) = (Vec::new(), Vec::new());
     for Declared { path, parsed: Parsed { metric, op, bound, bound_text, .. }, importance, .. } in declared {
         let origin = Origin::Declared(context.place(&path));

@@ -3,8 +3,6 @@
 use gate_model::Secret;
 use url::Url;
 
-use crate::credential::looks_secret;
-
 /// Why a text is not the URL of an endpoint. Nothing here repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UrlError {
@@ -74,9 +72,11 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
     if url.fragment().is_some() {
         return Err(UrlError::Fragment);
     }
-    let values = url.query_pairs().filter(|(name, _)| looks_secret(name)).map(|(_, value)| Secret::new(value));
+    // Whatever a query's names are, their values may be credentials; all but the well-known harmless ones are kept.
+    let is_kept = |name: &str| !["api-version", "alt", "version"].contains(&name);
+    let values = url.query_pairs().filter(|(name, _)| is_kept(name)).map(|(_, value)| Secret::new(value));
     let as_written = url.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('='));
-    let as_written = as_written.filter(|(name, _)| looks_secret(name)).map(|(_, value)| Secret::new(value));
+    let as_written = as_written.filter(|(name, _)| is_kept(name)).map(|(_, value)| Secret::new(value));
     Ok(values.chain(as_written).filter(|secret| !secret.expose().is_empty()).collect())
 }
 
@@ -90,7 +90,7 @@ mod tests {
             ("http://127.0.0.1:8000", Ok(vec![])),
             ("http://[::1]:8000/v1", Ok(vec![])),
             ("http://h/v1?api-version=1", Ok(vec![])),
-            ("http://h/v1?api_key=abc&x=1", Ok(vec!["abc", "abc"])),
+            ("http://h/v1?api_key=abc&x=12", Ok(vec!["abc", "12", "abc", "12"])),
             ("http://h/v1?sig=a%20b", Ok(vec!["a b", "a%20b"])),
             ("", Err(UrlError::Empty)),
             ("localhost:8000", Err(UrlError::NoScheme)),

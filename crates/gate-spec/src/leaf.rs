@@ -88,7 +88,7 @@ fn name(text: &str) -> Result<Value, Flaw> {
     if text == "baselines" {
         return Err(Flaw::new("is reserved: stored baselines live under it", "choose another name"));
     }
-    if text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(allowed) {
+    if gate_model::is_gate_name(text) {
         return Ok(Value::from(text));
     }
     let slug: String = text.chars().map(|symbol| if allowed(symbol) { symbol } else { '-' }).take(64).collect();

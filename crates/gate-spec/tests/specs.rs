@@ -320,7 +320,7 @@ mod tests {
         secrets.dedup();
         assert_eq!(
             secrets,
-            ["Bearer sk-from-the-environment", "in-the-body", "in-the-query", "sk-from-the-environment"]
+            ["1", "Bearer sk-from-the-environment", "in-the-body", "in-the-query", "sk-from-the-environment"]
         );
         assert_eq!(resolved.spec.target.headers.len(), 1, "an empty header is not sent");
         assert_eq!(resolved.spec.target.extra_body["user"], "someone");

@@ -19,6 +19,11 @@ impl Failure {
         Self { exit: ExitCode::Usage, message: message.into(), hint: None }
     }
 
+    /// The run could not be recorded, so nothing can be said of it.
+    pub(crate) fn unmeasured(message: impl Into<String>) -> Self {
+        Self { exit: ExitCode::CouldNotMeasure, message: message.into(), hint: None }
+    }
+
     /// Something that should not happen, or that this program cannot repair.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self { exit: ExitCode::Internal, message: message.into(), hint: None }

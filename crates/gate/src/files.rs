@@ -1,7 +1,7 @@
 //! Files: read whole, written whole or not at all, without secrets.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use gate_model::{Redactor, Verdict};
@@ -9,19 +9,26 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 
-/// The largest file that is read whole.
-const LARGEST: u64 = 2 << 30;
+/// The largest journal or verdict that is read whole.
+pub(crate) const LARGE: u64 = 2 << 30;
+/// The largest spec: one byte more than gate-spec takes, so that it can say so.
+pub(crate) const SMALL: u64 = (1 << 20) + 1;
 
-/// Reads a text file the person named.
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    let facts = fs::metadata(path).map_err(|error| Failure::unreadable(path, error))?;
-    if facts.is_dir() {
-        return Err(Failure::unreadable(path, "it is a folder"));
-    }
-    if facts.len() > LARGEST {
+/// Reads a text file the person named, at most so many bytes of it (a pipe or a device may have no end).
+pub(crate) fn read(path: &Path, most: u64) -> Result<String, Failure> {
+    let open = || -> std::io::Result<Vec<u8>> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(std::io::Error::other("it is a folder"));
+        }
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = open().map_err(|error| Failure::unreadable(path, error))?;
+    if most == LARGE && bytes.len() as u64 == most {
         return Err(Failure::unreadable(path, "it is larger than 2 GiB"));
     }
-    let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, error))?;
     String::from_utf8(bytes).map_err(|error| {
         let line =
             error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
@@ -35,7 +42,19 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 }
 
 /// Replaces a file in one step: a reader sees the old text or the new, never half of one.
+///
+/// A link stays a link: what it names is replaced. A device or a pipe is written to.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let unwritable = |error: std::io::Error| Failure::unwritable(path, error);
+    let path = &match fs::metadata(path) {
+        Ok(facts) if facts.is_dir() => return Err(Failure::unwritable(path, "it is a folder")),
+        Ok(facts) if !facts.is_file() => {
+            let mut open = File::options().write(true).open(path).map_err(unwritable)?;
+            return open.write_all(text.as_bytes()).map_err(unwritable);
+        }
+        Ok(_) => fs::canonicalize(path).map_err(unwritable)?,
+        Err(_) => path.to_path_buf(),
+    };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_folder(folder)?;
     let write = || -> std::io::Result<()> {
@@ -94,8 +113,30 @@ mod tests {
         let path = folder.path().join("deep/report.txt");
         replace(&path, "one").unwrap();
         replace(&path, "two").unwrap();
-        assert_eq!(read(&path).unwrap(), "two");
+        assert_eq!(read(&path, SMALL).unwrap(), "two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-        assert!(read(folder.path()).unwrap_err().message.contains("it is a folder"));
+        assert!(read(folder.path(), SMALL).unwrap_err().message.contains("it is a folder"));
+        assert!(replace(folder.path(), "x").unwrap_err().message.contains("it is a folder"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_a_device_a_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        replace(Path::new("/dev/null"), "text").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        assert!(replace(Path::new("/dev/full"), "text").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_without_end_is_read_to_the_limit() {
+        assert_eq!(read(Path::new("/dev/zero"), 1000).unwrap().len(), 1000);
     }
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use gate_load::{Load, Stop};
+use gate_load::{Load, LoadError, Stop};
 use gate_model::{Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader};
 use gate_plan::ProsePrompts;
 use gate_sim::Server;
@@ -56,7 +56,11 @@ pub(crate) fn run(
     };
     let run = gate_load::run(load, &mut |progress| live.show(&progress));
     live.finish();
-    run.map_err(|error| Failure::internal(format!("failed to {error}")))
+    run.map_err(|error| match error {
+        LoadError::Journal(_) => Failure::unmeasured(format!("{}: failed to {error}", journal.display()))
+            .hint("make room where the journal is written, or choose another place"),
+        error => Failure::internal(format!("failed to {error}")),
+    })
 }
 
 /// Where requests go; the simulated engine is started where the spec names it, and stops when dropped.
@@ -71,7 +75,7 @@ fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
             // The spec counts measured requests; the server cannot tell them from warm-up.
             params.dies_after = params.dies_after.map(|count| count.saturating_add(spec.load.warmup));
             let server = Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
-                .map_err(|error| Failure::internal(format!("failed to {error}")))?;
+                .map_err(|error| Failure::internal(error.to_string()))?;
             Ok((parse(&format!("http://{}", server.address()))?, Some(server)))
         }
     }

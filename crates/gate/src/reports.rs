@@ -9,6 +9,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::files;
 
+const VERDICT: &str = "verdict.json";
+const JUNIT: &str = "junit.xml";
+
 /// Names the journal a verdict rests on, by its path from the verdict's folder and its hash.
 pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Result<(), Failure> {
     let path = files::relative(folder, journal).display().to_string();
@@ -16,11 +19,25 @@ pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Res
     Ok(())
 }
 
+/// Removes the reports of an earlier run, so that a run that is killed leaves none that look like its own.
+pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
+    for name in [VERDICT, JUNIT] {
+        let path = folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::unwritable(&path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Writes one gate's reports into its folder.
 pub(crate) fn write(verdict: &Verdict, folder: &Path, console: &Console) -> Result<(), Failure> {
     let redactor = console.secrets.redactor();
-    files::replace(&folder.join("verdict.json"), &files::verdict_text(verdict, &redactor)?)?;
-    write_junit(std::slice::from_ref(verdict), &folder.join("junit.xml"), console)
+    files::replace(&folder.join(VERDICT), &files::verdict_text(verdict, &redactor)?)?;
+    write_junit(std::slice::from_ref(verdict), &folder.join(JUNIT), console)
 }
 
 /// Writes JUnit of several gates (`-`: stdout).

@@ -21,11 +21,12 @@ pub(crate) fn resolve_all(
 ) -> Result<Vec<GateSpec>, Failure> {
     let found = if named.is_empty() { find(Path::new("gates"))? } else { named.to_vec() };
     let environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        // A value that is not UTF-8 is set all the same: where it is used, it is refused.
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .collect();
     let (mut specs, mut errors): (Vec<GateSpec>, usize) = (Vec::new(), 0);
     for path in &found {
-        let text = match files::read(path) {
+        let text = match files::read(path, files::SMALL) {
             Ok(text) => text,
             Err(failure) => {
                 console.failure(&failure);
@@ -46,6 +47,7 @@ pub(crate) fn resolve_all(
         }
     }
     specs.sort_by(|left, right| left.name.cmp(&right.name));
+    specs.dedup_by(|later, earlier| later.name == earlier.name && later.file == earlier.file);
     for pair in specs.windows(2) {
         if let [first, second] = pair
             && first.name == second.name

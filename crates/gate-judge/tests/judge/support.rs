@@ -1,8 +1,8 @@
 //! Gates, samples and runs for the tests.
 
 use gate_model::{
-    Bound, Check, EndReason, Endpoint, GateSpec, Health, Importance, Nanos, Op, Origin, Outcome, Plan, PlannedRequest,
-    Quantity, Run, RunEnd, RunHeader, Sample, Usage,
+    Bound, Check, Decision, EndReason, Endpoint, GateSpec, Health, Importance, Nanos, Op, Origin, Outcome, Plan,
+    PlannedRequest, Quantity, Referee, Run, RunEnd, RunHeader, Sample, Usage,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -86,9 +86,11 @@ pub(crate) fn failed(index: u32, outcome: Outcome) -> Sample {
     }
 }
 
-/// A run of a gate over its looks that ended like this.
+/// A run of a gate over its looks that ended like this. One that completed was stopped by the referee where it says
+/// stop, as `gate check` does: the samples after that are open streams that finished.
 pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> Run {
     let looks = spec.load.iterations.looks();
+    let reason = if reason == EndReason::Completed { stopped(spec, &looks, &samples) } else { reason };
     let last = looks.last().copied().unwrap_or(0);
     let sent = samples.len() as u32;
     let at = samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO);
@@ -100,6 +102,14 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
         samples,
         end: Some(RunEnd { reason, sent, at, health: Health::default() }),
     }
+}
+
+/// Where the referee stops a run that has these samples in the end.
+fn stopped(spec: &GateSpec, looks: &[u32], samples: &[Sample]) -> EndReason {
+    let mut referee = gate_judge::referee(spec, looks);
+    let reached = looks.iter().filter(|look| samples.len() >= **look as usize);
+    let stop = reached.into_iter().find(|look| referee.look(&samples[..**look as usize]) == Decision::Stop);
+    stop.map_or(EndReason::Completed, |look| EndReason::StoppedAtLook(*look))
 }
 
 /// A run whose `ok` requests have these TTFTs in milliseconds, and a TPOT of 10 ms.

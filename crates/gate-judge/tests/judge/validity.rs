@@ -79,8 +79,8 @@ fn a_run_that_timed_out_is_judged_on_what_ended() {
     let verdict = timed_out(40, 28);
     assert_eq!((verdict.run.decided_at, verdict.exit), (Some(40), ExitCode::Violated));
     assert!(matches!(verdict.findings[0], Finding::EndedEarly(EndReason::RunTimeout)));
-    // Settled at the first.
-    assert_eq!(timed_out(40, 40).run.decided_at, Some(30));
+    // What more was sent counts too.
+    assert_eq!(timed_out(40, 40).run.decided_at, Some(40));
 }
 
 #[test]

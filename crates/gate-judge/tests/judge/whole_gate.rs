@@ -30,6 +30,28 @@ fn a_healthy_gate_stops_at_its_first_look() {
 }
 
 #[test]
+fn a_gate_that_requires_nothing_is_never_green() {
+    let prefer = ["ttft.p95 < 800ms"];
+    assert_eq!(judge(&run_of(&gate(&[], &prefer), &slow_at(100, &[]))).exit, ExitCode::CouldNotMeasure);
+    assert_eq!(judge(&run_of(&gate(&[], &[]), &slow_at(100, &[]))).exit, ExitCode::CouldNotMeasure);
+}
+
+#[test]
+fn a_run_that_was_sent_in_full_is_judged_in_full() {
+    // `gate run` has no referee: 20 failures after a healthy first look are not ignored.
+    let spec = gate(&["ttft.p95 < 800ms", "errors.rate < 5%"], &[]);
+    let samples: Vec<_> = (0..100)
+        .map(|index| if index < 80 { ok(index, 100.0, 10.0) } else { failed(index, Outcome::Connect) })
+        .collect();
+    let mut whole = run(&spec, samples, EndReason::Interrupted);
+    whole.end.as_mut().unwrap().reason = EndReason::Completed;
+    let verdict = judge(&whole);
+    assert_eq!(verdict.run.decided_at, Some(100));
+    assert_eq!(verdict.checks[1].outcome, CheckOutcome::Violated);
+    assert_eq!(verdict.exit, ExitCode::Violated);
+}
+
+#[test]
 fn what_comes_after_the_deciding_look_is_not_scored() {
     let spec = gate(&["ttft.p95 < 800ms"], &[]);
     let verdict = judge(&run_of(&spec, &slow_at(100, &(30..100).collect::<Vec<_>>())));

@@ -76,6 +76,9 @@ pub fn end_reason(reason: &EndReason) -> String {
             with_remedy(quoted(seen), "start the server first, check `target.url`, or raise `target.ready.within`")
         }
         EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
+        EndReason::ClientExhausted(what) => {
+            format!("{}, which says nothing of the target: raise that limit, or lower `load.rps`", quoted(what))
+        }
     }
 }
 

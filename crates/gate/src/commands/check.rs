@@ -18,31 +18,44 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;
     let mut verdicts = Vec::new();
-    let mut failed = None;
+    let mut exit = ExitCode::Passed;
     for spec in &specs {
-        match check_one(spec, arguments, &stop, console) {
-            Ok(verdict) => verdicts.push(verdict),
-            Err(failure) => failed = Some(failure),
+        // One gate that cannot be run or reported is no reason to leave out the others.
+        match check_one(spec, arguments, &stop, &mut verdicts, console) {
+            Ok(()) => {}
+            Err(failure) => {
+                console.failure(&failure);
+                exit = exit.worse(failure.exit);
+            }
         }
-        if failed.is_some() || stop.is_triggered() {
+        if stop.is_triggered() {
+            exit = ExitCode::Interrupted;
             break;
         }
     }
-    // What was judged is reported, whatever came after it.
-    let exit = reports::conclude(&verdicts, &arguments.outputs, console)?;
-    failed.map_or(Ok(if stop.is_triggered() { ExitCode::Interrupted } else { exit }), Err)
+    Ok(exit.worse(reports::conclude(&verdicts, &arguments.outputs, console)?))
 }
 
-fn check_one(spec: &GateSpec, arguments: &Check, stop: &Stop, console: &Console) -> Result<Verdict, Failure> {
+/// Runs one gate; its verdict is kept and printed before anything is written, which may fail.
+fn check_one(
+    spec: &GateSpec,
+    arguments: &Check,
+    stop: &Stop,
+    verdicts: &mut Vec<Verdict>,
+    console: &Console,
+) -> Result<(), Failure> {
     let folder = arguments.out.join(&spec.name);
     let journal = folder.join("run.jsonl");
     let looks = spec.load.iterations.looks();
+    reports::clear(&folder)?;
     let mut referee = gate_judge::referee(spec, &looks);
     let run = measure::run(spec, &looks, &mut referee, &journal, stop, console)?;
     let mut verdict = gate_judge::judge(&run);
-    reports::refer(&mut verdict, &folder, &journal)?;
-    reports::write(&verdict, &folder, console)?;
     console.people(&gate_report::terminal(&verdict, console.style));
+    let written =
+        reports::refer(&mut verdict, &folder, &journal).and_then(|()| reports::write(&verdict, &folder, console));
+    verdicts.push(verdict);
+    written?;
     console.people(&format!("Reports: {}\n", folder.display()));
-    Ok(verdict)
+    Ok(())
 }

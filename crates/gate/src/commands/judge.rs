@@ -14,6 +14,7 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     let [path] = arguments.runs.as_slice() else {
         return Err(Failure::usage("several runs are not yet supported: judge one at a time"));
     };
+    refuse_overwriting(path, arguments)?;
     let run = match &arguments.from {
         Some(format) => import(format, path, arguments, console)?,
         None => journal(path, arguments, console)?,
@@ -31,9 +32,20 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     reports::conclude(&[verdict], &arguments.outputs, console)
 }
 
+/// The run is not replaced by its own report.
+fn refuse_overwriting(run: &Path, arguments: &Judge) -> Result<(), Failure> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    match &arguments.outputs.junit {
+        Some(junit) if real(junit).is_some() && real(junit) == real(run) => {
+            Err(Failure::usage(format!("--junit {} would replace the run that is judged", junit.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A journal, judged by its own spec or by another one's checks. Its looks are always its own.
 fn journal(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
-    let text = files::read(path)?;
+    let text = files::read(path, files::LARGE)?;
     let mut run = Run::from_journal(&text).map_err(|error| {
         Failure::unreadable(path, error)
             .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
@@ -57,14 +69,8 @@ fn import(format: &str, path: &Path, arguments: &Judge, console: &Console) -> Re
         return Err(Failure::usage("--from needs --spec: another tool's file does not say what is required of it"));
     };
     let spec = specs::resolve_one(spec, &arguments.overlays.list(), console)?;
-    let text = files::read(path)?;
-    let import = Import {
-        looks: spec.load.iterations.looks(),
-        spec,
-        text: &text,
-        gate: measure::VERSION,
-        run_id: &measure::run_id(),
-        started: &measure::now(),
-    };
+    let text = files::read(path, files::LARGE)?;
+    let import =
+        Import { spec, text: &text, gate: measure::VERSION, run_id: &measure::run_id(), started: &measure::now() };
     gate_import::import(format, import).map_err(|error| Failure::unreadable(path, error))
 }

@@ -29,7 +29,7 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
 }
 
 fn read(path: &Path) -> Result<Verdict, Failure> {
-    let text = files::read(path)?;
+    let text = files::read(path, files::LARGE)?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| Failure::unreadable(path, error))?;
     let schema = value.get("schema").and_then(serde_json::Value::as_u64);
     match schema {
@@ -49,7 +49,7 @@ fn journal(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
         return Err(Failure::usage(format!("{} names no single journal to take samples from", verdict_path.display())));
     };
     let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
-    let text = files::read(&path)?;
+    let text = files::read(&path, files::LARGE)?;
     if files::digest(&path)? != reference.sha256 {
         return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
     }

@@ -19,8 +19,7 @@ pub(crate) fn sim(arguments: &Sim, console: &Console) -> Result<ExitCode, Failur
             }
         },
     };
-    let server =
-        Server::start(arguments.listen, params).map_err(|error| Failure::usage(format!("failed to {error}")))?;
+    let server = Server::start(arguments.listen, params).map_err(|error| Failure::usage(format!("{error}")))?;
     let base = format!("http://{}", server.address());
     console.people(&format!(
         "simulated engine at {base} (openai-chat)\n\

@@ -7,8 +7,14 @@ use rand_distr::{Distribution, LogNormal, Normal, Uniform};
 /// How often a draw below zero is repeated before it becomes zero; only a mean far below zero needs as many.
 const REDRAWS: usize = 64;
 
-/// A [`Latency`] made ready for drawing, in nanoseconds.
-pub(crate) enum Draw {
+/// A [`Latency`] made ready for drawing, so many times slower.
+pub(crate) struct Draw {
+    distribution: Distributed,
+    slowness: f64,
+}
+
+/// In nanoseconds.
+enum Distributed {
     Constant(Nanos),
     Normal(Normal<f64>),
     Lognormal(LogNormal<f64>),
@@ -16,8 +22,26 @@ pub(crate) enum Draw {
 }
 
 impl Draw {
+    pub(crate) fn new(latency: Latency, slowness: f64) -> Self {
+        Self { distribution: Distributed::new(latency), slowness }
+    }
+
+    /// One latency. A draw below zero is repeated, so a wide normal or uniform is truncated at zero and its mean
+    /// lies above the one asked for.
+    pub(crate) fn sample(&self, random: &mut impl Rng) -> Nanos {
+        let drawn = match &self.distribution {
+            Distributed::Constant(latency) => latency.0 as f64,
+            Distributed::Normal(normal) => redrawn(normal, random),
+            Distributed::Lognormal(lognormal) => redrawn(lognormal, random),
+            Distributed::Uniform(uniform) => redrawn(uniform, random),
+        };
+        Nanos((drawn * self.slowness).round() as i64)
+    }
+}
+
+impl Distributed {
     /// A zero (or negative) deviation makes a constant, and so does a mean the shape cannot have.
-    pub(crate) fn new(latency: Latency) -> Self {
+    fn new(latency: Latency) -> Self {
         let (mean, stddev) = (latency.mean.0 as f64, latency.stddev.0 as f64);
         if stddev <= 0.0 {
             return Self::Constant(latency.mean.max(Nanos::ZERO));
@@ -32,22 +56,11 @@ impl Draw {
         };
         drawn.unwrap_or(Self::Constant(latency.mean.max(Nanos::ZERO)))
     }
-
-    /// One latency. A draw below zero is repeated, so a wide normal or uniform is truncated at zero and its mean
-    /// lies above the one asked for.
-    pub(crate) fn sample(&self, random: &mut impl Rng) -> Nanos {
-        match self {
-            Self::Constant(latency) => *latency,
-            Self::Normal(normal) => redrawn(normal, random),
-            Self::Lognormal(lognormal) => redrawn(lognormal, random),
-            Self::Uniform(uniform) => redrawn(uniform, random),
-        }
-    }
 }
 
-fn redrawn(distribution: &impl Distribution<f64>, random: &mut impl Rng) -> Nanos {
+fn redrawn(distribution: &impl Distribution<f64>, random: &mut impl Rng) -> f64 {
     let drawn = (0..REDRAWS).map(|_| distribution.sample(random)).find(|value| *value >= 0.0);
-    Nanos(drawn.unwrap_or(0.0).round() as i64)
+    drawn.unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -61,7 +74,7 @@ mod tests {
 
     fn moments(latency: Latency) -> (f64, f64, Vec<f64>) {
         let mut random = ChaCha8Rng::seed_from_u64(7);
-        let draw = Draw::new(latency);
+        let draw = Draw::new(latency, 1.0);
         let values: Vec<f64> = (0..N).map(|_| draw.sample(&mut random).0 as f64).collect();
         let mean = values.iter().sum::<f64>() / N as f64;
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (N - 1) as f64;

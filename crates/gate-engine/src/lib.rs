@@ -6,9 +6,12 @@
 //!
 //! There is no queueing: every request is served as if it were alone.
 
+mod delivery;
+mod fate;
 mod latency;
 mod script;
 mod simulate;
 
-pub use script::{EventKind, Fate, Script, ScriptEvent, script};
+pub use fate::{Fate, after_warmup};
+pub use script::{EventKind, Script, ScriptEvent, script};
 pub use simulate::simulate;

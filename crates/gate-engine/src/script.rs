@@ -1,33 +1,13 @@
 //! What the engine does with one request.
 
-use gate_model::{EngineParams, Faults, Nanos};
+use gate_model::{EngineParams, Nanos, WarmingUp};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::Fate;
+use crate::fate::fate;
 use crate::latency::Draw;
-
-/// How the engine ends a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// All tokens, a finish reason, the end.
-    Complete,
-    /// Status 500 at once.
-    #[serde(rename = "http_500")]
-    Http500,
-    /// Some tokens, then an error event inside the 200 stream.
-    StreamError,
-    /// Some tokens, then silence on an open connection.
-    Stall,
-    /// Some tokens, then the connection is reset.
-    Reset,
-    /// Some tokens, then the stream is closed with neither end nor finish reason.
-    Truncate,
-    /// The engine died before or while it served this request. [`script`] never says so: dying depends on the
-    /// other requests.
-    Dead,
-}
 
 /// What an event carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,9 +33,11 @@ pub struct ScriptEvent {
 pub struct Script {
     /// How it ends.
     pub fate: Fate,
-    /// The events sent, with their times ascending; none for [`Fate::Http500`].
+    /// When status and headers are due, from the request's arrival: at once, but for a [`Fate::SlowHeaders`].
+    pub headers: Nanos,
+    /// The events sent, with their times ascending; none where the answer is no stream at all.
     pub events: Vec<ScriptEvent>,
-    /// When the last thing happens, from the request's arrival: the status of an [`Fate::Http500`], the end that
+    /// When the last thing happens, from the request's arrival: the whole answer where it is no stream, the end that
     /// follows the last token of a [`Fate::Complete`] at once, the moment silence begins for a [`Fate::Stall`];
     /// for the other faults the moment the next event would have been due.
     pub end: Nanos,
@@ -87,34 +69,46 @@ impl EventKind {
 ///   output do; each later one carries up to `tokens_per_chunk` and is due one draw of `tpot` per token after the
 ///   one before, so grouping never changes a request's time per token.
 /// - The role-only event is due at `role_chunk`, never after the first content event.
-/// - Fates are independent draws: a uniform number is held against the cumulative rates of [`Faults`] in the order
-///   of its fields, so rates that sum to more than 1 starve the later ones.
+/// - [`EngineParams::warming_up`] multiplies the draws of `ttft` and `tpot` of the first requests: by `slowdown` for
+///   request 0, and by less from one to the next, linearly down to 1 for request `requests`.
+/// - A fault by script happens to the requests `from..=to`, counted from 1, warm-up included ([`crate::after_warmup`]
+///   shifts those that count measured requests); of several that fit the first. Other fates are independent draws: a
+///   uniform number is held against the cumulative rates of [`gate_model::Faults`] in the order of its fields, so
+///   rates that sum to more than 1 starve the later ones.
 /// - A fault inside the stream happens after a uniformly drawn number of content events: at least one, and before
 ///   the last (after it where it is the only one, so before the end all the same). It changes nothing before it:
-///   with other rates the same request has the same times.
+///   with other faults the same request has the same times. A [`Fate::Empty`] ends when its first token was due, and
+///   a [`Fate::SlowHeaders`] is a [`Fate::Complete`] that is late by `slow_headers` from the headers on.
 #[must_use]
 pub fn script(params: &EngineParams, number: u32, output_tokens: u32) -> Script {
     let mut random = ChaCha8Rng::seed_from_u64(params.seed);
     random.set_stream(u64::from(number));
-    let fate = fate(&params.faults, random.random());
+    let fate = fate(params, number, random.random());
     let fault_position: f64 = random.random();
-    if fate == Fate::Http500 {
-        return Script { fate, events: Vec::new(), end: Nanos::ZERO };
+    if matches!(fate, Fate::Http429 | Fate::Http500 | Fate::Html200) {
+        return Script { fate, headers: Nanos::ZERO, events: Vec::new(), end: Nanos::ZERO };
     }
 
     let output_tokens = output_tokens.max(1);
     let per_event = params.tokens_per_chunk.max(1);
     let content_events = 1 + (output_tokens - 1).div_ceil(per_event);
     let kept = match fate {
-        Fate::Complete => content_events,
+        Fate::Complete | Fate::SlowHeaders => content_events,
+        Fate::Empty => 0,
         // Truncating a float in 0..1 times a u32 stays below that u32.
         _ => 1 + (fault_position * f64::from(content_events.saturating_sub(1))) as u32,
     };
 
-    let first = Draw::new(params.ttft).sample(&mut random);
-    let between = Draw::new(params.tpot);
+    let headers = if fate == Fate::SlowHeaders { params.slow_headers.max(Nanos::ZERO) } else { Nanos::ZERO };
+    let slowness = params.warming_up.map_or(1.0, |warming_up| slowness(warming_up, number));
+    let (to_first, between) = (Draw::new(params.ttft, slowness), Draw::new(params.tpot, slowness));
+    let first = headers + to_first.sample(&mut random);
     let mut events = Vec::with_capacity(kept as usize + 1);
-    events.extend(params.role_chunk.map(|due| ScriptEvent { at: due.min(first), kind: EventKind::Role }));
+    let role = params.role_chunk.map(|due| ScriptEvent { at: (headers + due).min(first), kind: EventKind::Role });
+    events.extend(role);
+    if kept == 0 {
+        return Script { fate, headers, events, end: first };
+    }
     events.push(ScriptEvent { at: first, kind: EventKind::Tokens(1) });
     let (mut at, mut left) = (first, output_tokens - 1);
     let mut next = || {
@@ -128,26 +122,13 @@ pub fn script(params: &EngineParams, number: u32, output_tokens: u32) -> Script 
         Fate::StreamError | Fate::Reset | Fate::Truncate => next().at,
         _ => events.last().map_or(first, |event| event.at),
     };
-    Script { fate, events, end }
+    Script { fate, headers, events, end }
 }
 
-/// The fate that a uniform number in 0..1 means.
-fn fate(faults: &Faults, uniform: f64) -> Fate {
-    let rates = [
-        (faults.http_500, Fate::Http500),
-        (faults.stream_error, Fate::StreamError),
-        (faults.stall, Fate::Stall),
-        (faults.reset, Fate::Reset),
-        (faults.truncate, Fate::Truncate),
-    ];
-    let mut below = 0.0;
-    for (rate, fate) in rates {
-        below += rate;
-        if uniform < below {
-            return fate;
-        }
-    }
-    Fate::Complete
+/// How many times slower than a warm engine this one serves its `number`-th request, from 0.
+fn slowness(warming_up: WarmingUp, number: u32) -> f64 {
+    let left = f64::from(warming_up.requests.saturating_sub(number)) / f64::from(warming_up.requests.max(1));
+    1.0 + (warming_up.slowdown - 1.0).max(0.0) * left
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
         sent: rows,
         at: ends.max().unwrap_or(Nanos::ZERO),
         health: Health::default(),
+        switched_to: None,
     };
     Ok(Run { header, warmup: Vec::new(), samples, end: Some(end) })
 }

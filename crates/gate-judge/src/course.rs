@@ -1,11 +1,11 @@
 //! The course of a gate over its looks: what every check showed at each, and whether the load goes on.
 
-use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Rule, Sample, Slo};
+use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Sample, Slo};
 
 use crate::family::Family;
-use crate::rules::{self, Reading, is_evidence, rule};
+use crate::rules::{self, Reading, rule};
 use crate::scored::{Scored, measured};
-use crate::validity;
+use crate::{validity, waiver};
 
 /// What a check showed at one look, or why it could not be measured.
 pub(crate) type Shown = Result<Reading, Cause>;
@@ -14,6 +14,8 @@ pub(crate) type Shown = Result<Reading, Cause>;
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     checks: Vec<Check>,
+    /// Whether each check is waived.
+    waived: Vec<bool>,
     slo: Slo,
     required: Family,
     /// What every check showed, look by look.
@@ -21,15 +23,21 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// Before the first look. `looks` are ascending, from above 0.
-    pub(crate) fn new(spec: &GateSpec, looks: &[u32]) -> Self {
+    /// Before the first look of a run that started then (RFC 3339 in UTC). `looks` are ascending, from above 0.
+    pub(crate) fn new(spec: &GateSpec, looks: &[u32], started: &str) -> Self {
         let required = Family::new(&spec.checks, Importance::Required, looks);
-        Self { checks: spec.checks.clone(), slo: spec.slo, required, shown: Vec::new() }
+        let waived = spec.checks.iter().map(|check| waiver::is_waived(check, started)).collect();
+        Self { checks: spec.checks.clone(), waived, slo: spec.slo, required, shown: Vec::new() }
     }
 
     /// The required checks that are decided by evidence.
     pub(crate) fn required(&self) -> &Family {
         &self.required
+    }
+
+    /// Whether a check is waived.
+    pub(crate) fn is_waived(&self, check: usize) -> bool {
+        self.waived.get(check).copied().unwrap_or(false)
     }
 
     /// How many requests the next look scores; `None` after the last.
@@ -50,8 +58,8 @@ impl Course {
 
     /// Takes the next look at the requests it scores, and decides.
     ///
-    /// The load stops once a required check is violated, and where no required check on an absolute limit is
-    /// seen over it. A healthy gate stops at its first look.
+    /// The load stops once a required check is violated, and where no required check that may ask for more requests
+    /// is seen over its limit; waived ones do neither. A healthy gate stops at its first look.
     pub(crate) fn look(&mut self, samples: &[&Sample], health: Option<Health>) -> Decision {
         let shown = self.checks.iter().map(|check| {
             let scored = Scored::of_scenario(check.scenario, samples, &self.slo, health);
@@ -61,20 +69,21 @@ impl Course {
             }
         });
         let shown: Vec<Shown> = shown.collect();
-        let over = self.checks.iter().zip(&shown).any(|(check, shown)| extends(check, shown));
+        let checks = self.checks.iter().zip(&self.waived).zip(&shown);
+        let over = checks.into_iter().any(|((check, waived), shown)| !waived && extends(check, shown));
         self.shown.push(shown);
         let last = self.shown.len() - 1;
-        let rulings = self.required.step_down(last, |check, look| self.p_fail(check, look));
-        let violated = rulings.values().any(|ruling| ruling.violated);
+        let rulings =
+            self.required.step_down(last, |check| self.is_waived(check), |check, look| self.p_fail(check, look));
+        let violated = rulings.iter().any(|(check, ruling)| ruling.violated && !self.is_waived(*check));
         if violated || !over || self.next_look().is_none() { Decision::Stop } else { Decision::GoOn }
     }
 }
 
 /// Whether a check, seen over its limit, asks for more requests.
 fn extends(check: &Check, shown: &Shown) -> bool {
-    let rule = rule(check);
     check.importance == Importance::Required
-        && (is_evidence(rule) || rule == Rule::Counted)
+        && rules::extends(rule(check))
         && shown.as_ref().is_ok_and(|reading| !reading.keeps)
 }
 
@@ -93,10 +102,11 @@ pub struct Adaptive {
     decision: Decision,
 }
 
-/// The referee of a gate that is judged at these looks.
+/// The referee of a gate that is judged at these looks, in a run that started then: the header's `started`, by
+/// which waivers work or have ended.
 #[must_use]
-pub fn referee(spec: &GateSpec, looks: &[u32]) -> Adaptive {
-    Adaptive { course: Course::new(spec, &ordered(looks)), decision: Decision::GoOn }
+pub fn referee(spec: &GateSpec, looks: &[u32], started: &str) -> Adaptive {
+    Adaptive { course: Course::new(spec, &ordered(looks), started), decision: Decision::GoOn }
 }
 
 impl Referee for Adaptive {

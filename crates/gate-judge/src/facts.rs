@@ -1,7 +1,7 @@
 //! Facts and figures of a run, shown whether or not a check names them.
 
 use gate_model::{
-    Aggregate, Endpoint, ErrorKind, Figure, Metric, Nanos, Percentile, Run, RunFacts, Sample, Scalar, Series,
+    Aggregate, Delivery, Endpoint, ErrorKind, Figure, Metric, Nanos, Percentile, Run, RunFacts, Sample, Scalar, Series,
 };
 
 use crate::judge::Decided;
@@ -15,6 +15,7 @@ const P99: u32 = 99_000;
 pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
     let header = &run.header;
     let samples = shown(run, decided);
+    let streams = header.spec.target.delivery == Delivery::Streamed;
     let health = run.end.as_ref().map(|end| end.health).unwrap_or_default();
     let scored = Scored::of_run(&samples, &header.spec.slo, Some(health));
     let last_end = run.samples.iter().filter_map(|sample| sample.end).max();
@@ -38,7 +39,7 @@ pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
         },
         duration: run.end.as_ref().map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
         rates: scored.rates().map(|rates| (rates.planned, rates.achieved)),
-        cold_ttft: run.warmup.first().and_then(cold_ttft),
+        cold_ttft: run.warmup.first().filter(|_| streams).and_then(cold_ttft),
         send_lag: send_lag(&scored),
         health,
         clock: header.clock.clone(),
@@ -50,11 +51,12 @@ pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
 /// The figures of each scenario.
 pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
     let samples = shown(run, decided);
-    let slo = &run.header.spec.slo;
+    let spec = &run.header.spec;
+    let slo = &spec.slo;
     let mut figures = Vec::new();
     for (scenario, _) in (0_u16..).zip(&run.header.scenarios) {
         let scored = Scored::of_scenario(scenario, &samples, slo, decided.map(|decided| decided.health));
-        figures.extend(metrics(&scored, slo.is_given()).into_iter().map(|metric| {
+        figures.extend(metrics(&scored, spec.target.delivery).into_iter().map(|metric| {
             let measured = scored.measure(metric);
             Figure { scenario, metric, value: scored.quantity(metric), n: measured.map_or(0, |measured| measured.n) }
         }));
@@ -63,17 +65,14 @@ pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
 }
 
 /// Which figures a scenario has.
-fn metrics(scored: &Scored<'_>, has_slo: bool) -> Vec<Metric> {
-    let percentile = |series, percentile| Metric::Series(series, Aggregate::Percentile(percentile));
-    let answers_later = scored.ok().any(|sample| sample.first_answer != sample.first_token);
+fn metrics(scored: &Scored<'_>, delivery: Delivery) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    for series in [Series::Ttft, Series::Ttfa, Series::Tpot, Series::E2e] {
-        if series != Series::Ttfa || answers_later {
-            metrics.extend([percentile(series, Percentile::P50), percentile(series, Percentile::P95)]);
-        }
+    if delivery == Delivery::Streamed {
+        metrics.extend(streamed(scored));
     }
+    metrics.extend(both(Series::E2e));
     metrics.push(Metric::ErrorShare(ErrorKind::Any));
-    if has_slo {
+    if scored.good().is_some() {
         metrics.extend([Metric::Attainment, Metric::Scalar(Scalar::Goodput)]);
     }
     metrics.extend([
@@ -83,6 +82,30 @@ fn metrics(scored: &Scored<'_>, has_slo: bool) -> Vec<Metric> {
         percentile(Series::OutputTokens, Percentile::P50),
     ]);
     metrics
+}
+
+/// The figures that need a stream. Time per token comes in both conventions; gaps where they are known.
+fn streamed(scored: &Scored<'_>) -> Vec<Metric> {
+    let answers_later = scored.ok().any(|sample| sample.first_answer != sample.first_token);
+    let mut metrics = both(Series::Ttft).to_vec();
+    if answers_later {
+        metrics.extend(both(Series::Ttfa));
+    }
+    metrics.extend(both(Series::Tpot));
+    metrics.extend([percentile(Series::TpotE2e, Percentile::P50), Metric::Scalar(Scalar::TpotEffective)]);
+    let [itl_p50, itl_p95] = both(Series::Itl);
+    let gaps = [itl_p50, itl_p95, percentile(Series::Icl, Percentile::P95)];
+    metrics.extend(gaps.into_iter().filter(|metric| scored.measure(*metric).is_some()));
+    metrics
+}
+
+fn percentile(series: Series, percentile: Percentile) -> Metric {
+    Metric::Series(series, Aggregate::Percentile(percentile))
+}
+
+/// The median and the 95th percentile.
+fn both(series: Series) -> [Metric; 2] {
+    [percentile(series, Percentile::P50), percentile(series, Percentile::P95)]
 }
 
 /// The requests that facts are about: the judged ones, or all that ended where nothing was judged.

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use gate_model::{Check, Importance};
+use gate_model::{Check, Importance, Rule};
 use gate_stats::sequential::nested_levels;
 use gate_stats::{Levels, Spending};
 
 use crate::rules::{allowed_share, is_evidence, rule};
-
-/// The error probability of the whole family: a healthy gate is red at most this often.
-const ALPHA: f64 = 0.05;
+use crate::scored::complement;
 
 /// The checks of one importance that are decided by evidence, all scenarios together.
 ///
-/// It is counted as declared: a check that cannot be measured still has its share, so that losing one never
-/// turns another red.
+/// It is counted as declared: a check that is waived or cannot be measured still has its share, so that losing one
+/// never turns another red. Where all have the usual confidence, a healthy gate is red at most 5 % of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
     looks: Vec<u32>,
@@ -25,10 +23,24 @@ pub(crate) struct Family {
 struct Member {
     /// Which check it is.
     check: usize,
-    /// The share of exceedances its bound allows.
-    p0: f64,
-    /// `None` where no level can be computed; such a check cannot be violated by evidence.
-    levels: Option<Levels>,
+    share: Share,
+}
+
+/// How a check spends its error probability over the looks.
+#[derive(Clone, Debug)]
+enum Share {
+    /// By group-sequential boundaries on exceedances.
+    Boundaries {
+        /// The share of exceedances its bound allows.
+        p0: f64,
+        /// `None` where no level can be computed; such a check cannot be violated by evidence.
+        levels: Option<Levels>,
+    },
+    /// In equal parts: a test on a mean, which has no exact recursion.
+    EqualParts {
+        /// All of it.
+        alpha: f64,
+    },
 }
 
 /// What became of one member of a family.
@@ -43,21 +55,26 @@ pub(crate) struct Ruling {
 impl Family {
     /// The family of one importance, judged at these looks (ascending, from above 0).
     pub(crate) fn new(checks: &[Check], importance: Importance, looks: &[u32]) -> Self {
-        let chosen: Vec<(usize, f64)> = checks
+        let chosen: Vec<(usize, &Check)> = checks
             .iter()
             .enumerate()
             .filter(|(_, check)| check.importance == importance && is_evidence(rule(check)))
-            .map(|(position, check)| (position, allowed_share(check).unwrap_or(f64::NAN)))
             .collect();
-        let mut known: BTreeMap<u64, Option<Levels>> = BTreeMap::new();
-        for (_, p0) in &chosen {
-            known
-                .entry(p0.to_bits())
-                .or_insert_with(|| nested_levels(looks, *p0, ALPHA, chosen.len(), Spending::Pocock).ok());
-        }
-        let members = chosen.into_iter().map(|(check, p0)| {
-            let levels = known.get(&p0.to_bits()).cloned().flatten();
-            Member { check, p0, levels }
+        let size = chosen.len();
+        let mut known: BTreeMap<(u64, u64), Option<Levels>> = BTreeMap::new();
+        let members = chosen.into_iter().map(|(position, check)| {
+            let alpha = complement(check.confidence);
+            let share = match rule(check) {
+                Rule::Mean | Rule::Cluster => Share::EqualParts { alpha },
+                _ => {
+                    let p0 = allowed_share(check).unwrap_or(f64::NAN);
+                    let levels = known
+                        .entry((p0.to_bits(), alpha.to_bits()))
+                        .or_insert_with(|| nested_levels(looks, p0, alpha, size, Spending::Pocock).ok());
+                    Share::Boundaries { p0, levels: levels.clone() }
+                }
+            };
+            Member { check: position, share }
         });
         Self { looks: looks.to_vec(), members: members.collect() }
     }
@@ -67,42 +84,50 @@ impl Family {
         &self.looks
     }
 
-    /// Each member's check, the share its bound allows, and the counts that violate it at each look while no
-    /// other check is violated.
-    pub(crate) fn boundaries(&self) -> impl Iterator<Item = (usize, f64, Option<Vec<u32>>)> + '_ {
+    /// The check, the share its bound allows, and the counts that violate it at each look while no other check is
+    /// violated, of each member that is decided by counts.
+    pub(crate) fn boundaries(&self) -> impl Iterator<Item = (usize, f64, Vec<u32>)> + '_ {
         let size = self.members.len();
-        self.members
-            .iter()
-            .map(move |member| (member.check, member.p0, member.levels.as_ref().and_then(|levels| levels.counts(size))))
+        self.members.iter().filter_map(move |member| match &member.share {
+            Share::Boundaries { p0, levels } => Some((member.check, *p0, levels.as_ref()?.counts(size)?)),
+            Share::EqualParts { .. } => None,
+        })
+    }
+
+    /// The level of a member at a look, with so many checks not yet violated.
+    fn level(&self, member: &Member, remaining: usize, look: usize) -> Option<f64> {
+        match &member.share {
+            Share::Boundaries { levels, .. } => levels.as_ref()?.at(remaining, look).map(|boundary| boundary.level),
+            Share::EqualParts { alpha } => Some(alpha / (remaining * self.looks.len()) as f64),
+        }
     }
 
     /// Holm's step-down over the looks up to `last` (from 0). `p_fail` gives a check's p-value at a look, and
     /// `None` where it was not measured.
     ///
-    /// The first pass decides red or green; the rest only names further culprits.
+    /// The first pass decides red or green; the rest only names further culprits. A waived check never counts as
+    /// violated, so the others' levels stay; its own ruling says what it would have been with those left at the end.
     pub(crate) fn step_down(
         &self,
         last: usize,
+        is_waived: impl Fn(usize) -> bool,
         p_fail: impl Fn(usize, usize) -> Option<f64>,
     ) -> BTreeMap<usize, Ruling> {
-        let level = |member: &Member, remaining: usize, look: usize| {
-            member.levels.as_ref().and_then(|levels| levels.at(remaining, look)).map(|boundary| boundary.level)
-        };
         let mut rulings = BTreeMap::new();
         let mut left: Vec<&Member> = self.members.iter().collect();
         while !left.is_empty() {
             let remaining = left.len();
-            let breaks = |member: &&Member| {
+            let breaks = |member: &Member| {
                 (0..=last).any(|look| {
                     let p_fail = p_fail(member.check, look);
-                    p_fail.zip(level(member, remaining, look)).is_some_and(|(p_fail, level)| p_fail <= level)
+                    p_fail.zip(self.level(member, remaining, look)).is_some_and(|(p_fail, level)| p_fail <= level)
                 })
             };
-            let (broken, kept): (Vec<&Member>, Vec<&Member>) = left.into_iter().partition(breaks);
-            let decided = if broken.is_empty() { &kept } else { &broken };
-            for member in decided {
-                let level = level(member, remaining, last);
-                rulings.insert(member.check, Ruling { violated: !broken.is_empty(), level });
+            let (broken, kept): (Vec<&Member>, Vec<&Member>) =
+                left.into_iter().partition(|member| !is_waived(member.check) && breaks(member));
+            for member in if broken.is_empty() { &kept } else { &broken } {
+                let level = self.level(member, remaining, last);
+                rulings.insert(member.check, Ruling { violated: breaks(member), level });
             }
             left = if broken.is_empty() { Vec::new() } else { kept };
         }

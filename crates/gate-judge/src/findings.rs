@@ -1,16 +1,17 @@
 //! What a reader should know of a run as a whole, and of a plan before it runs.
 
 use gate_model::{
-    Check, CheckVerdict, EndReason, Finding, GateSpec, Metric, Outcome, Rule, Run, Sample, Series, TokenSource,
+    Cache, Check, CheckVerdict, Delivery, EndReason, Endpoint, Finding, GateSpec, Metric, Outcome, OutputLength, Rule,
+    Run, Sample, Scalar, Series, TokenSource,
 };
 use gate_stats::binomial;
 
-use crate::BOUNDS_ALPHA;
 use crate::course::ordered;
 use crate::judge::Decided;
 use crate::rules::{allowed_share, rule};
 use crate::scored::{Scored, count, measured};
 use crate::validity::{ClientFaults, outcomes, rate_limited};
+use crate::{BOUNDS_ALPHA, waiver};
 
 /// The design effect from which a small sample is not safe.
 const BURSTS: f64 = 2.0;
@@ -25,20 +26,25 @@ const LENGTH_DRIFT: f64 = 0.10;
 
 /// Whether a finding turns a passing gate yellow.
 ///
-/// Failures count in `errors.*`, and output lengths are the most a plan asks for, so a server that stops earlier
-/// does nothing wrong; what a plan cannot prove was known before.
-pub(crate) fn is_warning(finding: &Finding) -> bool {
+/// Failures count in `errors.*`. A server that stops earlier than the plan's length does nothing wrong, unless it was
+/// asked to go on; prompts may repeat where a warm cache is what is measured. What a plan cannot prove was known
+/// before, and a field that was switched works.
+pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
     match finding {
+        Finding::ShortOutputs { .. } => spec.prompts.output == OutputLength::Exact,
+        Finding::RepeatedPrompts { .. } => spec.prompts.cache != Cache::Warm,
         Finding::EndedEarly(_)
         | Finding::Killed { .. }
         | Finding::ClientSlow(_)
         | Finding::DesignEffect { .. }
         | Finding::Buffered { .. }
         | Finding::EstimatedTokens { .. }
-        | Finding::RateLimited { .. } => true,
-        Finding::ShortOutputs { .. }
-        | Finding::Failure { .. }
+        | Finding::RateLimited { .. }
+        | Finding::InsecureTls
+        | Finding::WaiverEnded { .. } => true,
+        Finding::Failure { .. }
         | Finding::CannotProve { .. }
+        | Finding::MaxTokensFieldSwitched { .. }
         | Finding::OnlyEndToEnd => false,
     }
 }
@@ -55,12 +61,16 @@ pub(crate) fn of_run(
     let scored = Scored::of_run(&samples, &spec.slo, None);
     let mut findings = Vec::new();
     findings.extend(end(run));
+    findings.extend(waiver::ended(spec, &run.header.started));
+    findings.extend(insecure(spec));
     findings.extend(faults.short.iter().chain(&faults.slow).cloned().map(Finding::ClientSlow));
     findings.extend(checks.iter().filter_map(bursts));
     findings.extend(buffered(&scored));
     findings.extend(estimated(&scored));
     findings.extend(lengths(&scored));
     findings.extend(rate_limited(&scored).map(|share| Finding::RateLimited { share }));
+    findings.extend(repeated(run));
+    findings.extend(switched(run));
     findings.extend(failures(&samples));
     findings.extend(plan_notes(spec, &run.header.looks));
     findings
@@ -72,12 +82,15 @@ pub(crate) fn of_run(
 pub fn plan_notes(spec: &GateSpec, looks: &[u32]) -> Vec<Finding> {
     let n = ordered(looks).last().copied().unwrap_or(0);
     let mut notes: Vec<Finding> = spec.checks.iter().filter_map(|check| cannot_prove(check, n)).collect();
-    let mut latencies = spec.checks.iter().filter_map(|check| match check.metric {
-        Metric::Series(series, _) if check.metric.is_latency() => Some(series),
+    let is_whole = |check: &Check| match check.metric {
+        Metric::Series(series, _) if check.metric.is_latency() => Some(matches!(series, Series::E2e | Series::TpotE2e)),
+        Metric::Scalar(Scalar::TpotEffective) => Some(false),
         _ => None,
-    });
-    let is_whole = |series: Series| matches!(series, Series::E2e | Series::TpotE2e);
-    if latencies.next().is_some_and(is_whole) && latencies.all(is_whole) {
+    };
+    let whole: Vec<bool> = spec.checks.iter().filter_map(is_whole).collect();
+    // Of an answer that comes whole there is nothing else to look at.
+    let streamed = spec.target.delivery == Delivery::Streamed;
+    if streamed && !whole.is_empty() && whole.into_iter().all(|whole| whole) {
         notes.push(Finding::OnlyEndToEnd);
     }
     notes
@@ -102,6 +115,23 @@ fn end(run: &Run) -> Option<Finding> {
             reason => Some(Finding::EndedEarly(reason.clone())),
         },
     }
+}
+
+/// Whether no one vouched for the server that was measured.
+fn insecure(spec: &GateSpec) -> Option<Finding> {
+    let Endpoint::Url(url) = &spec.target.endpoint else { return None };
+    let is_https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+    (spec.target.tls.insecure && is_https).then_some(Finding::InsecureTls)
+}
+
+fn repeated(run: &Run) -> Option<Finding> {
+    let count = run.header.repeated_prompts;
+    (count > 0).then_some(Finding::RepeatedPrompts { count })
+}
+
+fn switched(run: &Run) -> Option<Finding> {
+    let to = run.end.as_ref()?.switched_to?;
+    Some(Finding::MaxTokensFieldSwitched { to })
 }
 
 fn bursts(verdict: &CheckVerdict) -> Option<Finding> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, DEFINITIONS, EndReason, Evidence, ExitCode, GateSpec, Health, Importance,
-    Outcome, Policy, Power, Quantity, Run, Sample, Side, Status, VERDICT_SCHEMA, Verdict,
+    Cause, Check, CheckOutcome, CheckVerdict, DEFINITIONS, EndReason, Evidence, ExitCode, GateSpec, Health, Importance,
+    Outcome, Policy, Power, Quantity, Rule, Run, Sample, Side, Status, VERDICT_SCHEMA, Verdict,
 };
 
 use crate::course::{Course, Shown, ordered};
@@ -13,26 +13,26 @@ use crate::reach::{Reach, reach};
 use crate::rules::{Reading, rule};
 use crate::scored::{Scored, count};
 use crate::validity::{ClientFaults, needs_enough_ok};
-use crate::{BOUNDS_ALPHA, facts, findings, power};
+use crate::{BOUNDS_ALPHA, facts, findings, power, waiver};
 
 /// Judges a run by the spec and the looks of its header.
 ///
-/// The verdict names every check of the spec, whatever became of the run. Its `journals` are empty: the caller
-/// knows the files.
+/// The verdict names every check of the spec, whatever became of the run. Its `journals` are empty and `report_only`
+/// is false: the caller knows the files and the flags.
 #[must_use]
 pub fn judge(run: &Run) -> Verdict {
     let spec = &run.header.spec;
     let health = run.end.as_ref().map(|end| end.health).unwrap_or_default();
     let (checks, decided, faults) = match reach(run) {
         Ok(reach) => {
-            let decided = decide(spec, &reach, health);
+            let decided = decide(run, &reach, health);
             let faults = client_faults(run, &decided, health);
-            (ruled(spec, &decided, &faults), Some(decided), faults)
+            (ruled(run, &decided, &faults), Some(decided), faults)
         }
-        Err(cause) => (unjudged(spec, &run.header.looks, &cause), None, ClientFaults::default()),
+        Err(cause) => (unjudged(run, &cause), None, ClientFaults::default()),
     };
     let findings = findings::of_run(run, decided.as_ref(), &checks, &faults);
-    let warned = findings.iter().any(findings::is_warning);
+    let warned = findings.iter().any(|finding| findings::is_warning(finding, spec));
     let (status, exit) = conclude(spec, run, &checks, warned);
     Verdict {
         schema: VERDICT_SCHEMA,
@@ -44,6 +44,7 @@ pub fn judge(run: &Run) -> Verdict {
         status,
         exit,
         policy: spec.outcomes,
+        report_only: false,
         figures: facts::figures(run, decided.as_ref()),
         run: facts::of_run(run, decided.as_ref()),
         checks,
@@ -71,17 +72,19 @@ pub(crate) struct Decided<'a> {
 }
 
 /// Takes every look a run reached; the last decides.
-fn decide<'a>(spec: &GateSpec, reach: &Reach<'a>, health: Health) -> Decided<'a> {
-    let mut course = Course::new(spec, &reach.looks);
+fn decide<'a>(run: &Run, reach: &Reach<'a>, health: Health) -> Decided<'a> {
+    let spec = &run.header.spec;
+    let mut course = Course::new(spec, &reach.looks, &run.header.started);
     let (mut at, mut last, mut samples) = (0, 0, Vec::new());
     for (look, scored) in reach.looks.iter().take(reach.reached).enumerate() {
         (at, last) = (*scored, look);
         samples = reach.samples.iter().take(usize::try_from(at).unwrap_or(usize::MAX)).copied().collect();
         course.look(&samples, Some(health));
     }
-    let mut rulings = course.required().step_down(last, |check, look| course.p_fail(check, look));
+    let is_waived = |check| course.is_waived(check);
+    let mut rulings = course.required().step_down(last, is_waived, |check, look| course.p_fail(check, look));
     let preferred = Family::new(&spec.checks, Importance::Preferred, &[at]);
-    rulings.extend(preferred.step_down(0, |check, _| course.p_fail(check, last)));
+    rulings.extend(preferred.step_down(0, is_waived, |check, _| course.p_fail(check, last)));
     let power = power::of_families(spec.checks.len(), &[course.required(), &preferred]);
     let shown = course.last().map(<[Shown]>::to_vec).unwrap_or_default();
     Decided { at, samples, health, shown, rulings, power }
@@ -97,7 +100,8 @@ fn client_faults(run: &Run, decided: &Decided<'_>, health: Health) -> ClientFaul
 }
 
 /// Every check with what became of it at the deciding look.
-fn ruled(spec: &GateSpec, decided: &Decided<'_>, faults: &ClientFaults) -> Vec<CheckVerdict> {
+fn ruled(run: &Run, decided: &Decided<'_>, faults: &ClientFaults) -> Vec<CheckVerdict> {
+    let spec = &run.header.spec;
     let shown = decided.shown.iter().zip(&decided.power);
     let checks = spec.checks.iter().enumerate().zip(shown).map(|((position, check), (shown, power))| {
         let ruling = decided.rulings.get(&position).copied();
@@ -107,18 +111,36 @@ fn ruled(spec: &GateSpec, decided: &Decided<'_>, faults: &ClientFaults) -> Vec<C
         };
         let in_scenario = decided.samples.iter().filter(|sample| sample.scenario == check.scenario);
         let ok = count(in_scenario.filter(|sample| sample.outcome == Outcome::Ok).count());
-        let outcome = faults.apply(check, needs_enough_ok(check, ok, outcome));
         let reading = shown.as_ref().ok();
+        let outcome = faults.apply(check, needs_enough_ok(check, rests_on(check, ok, reading), outcome));
         CheckVerdict {
             check: check.clone(),
             rule: rule(check),
-            outcome,
+            outcome: unless_waived(check, run, outcome),
             seen: reading.map(|reading| reading.seen),
             evidence: reading.map(|reading| evidence(reading, ruling.and_then(|ruling| ruling.level))),
             power: power.clone(),
         }
     });
     checks.collect()
+}
+
+/// The outcome, unless the check is waived.
+fn unless_waived(check: &Check, run: &Run, outcome: CheckOutcome) -> CheckOutcome {
+    if waiver::is_waived(check, &run.header.started) {
+        CheckOutcome::Waived { otherwise: Box::new(outcome) }
+    } else {
+        outcome
+    }
+}
+
+/// The `ok` requests a check rests on. A mean of few values can look certain for want of spread, so only those count
+/// that have a value; counts of exceedances are as uncertain as they are few.
+fn rests_on(check: &Check, ok: u32, reading: Option<&Reading>) -> u32 {
+    match (rule(check), reading) {
+        (Rule::Mean | Rule::Cluster, Some(reading)) => ok.min(reading.n),
+        _ => ok,
+    }
 }
 
 /// What a reading comes to. Without a test it is compared as it is.
@@ -153,12 +175,13 @@ fn evidence(reading: &Reading, level: Option<f64>) -> Evidence {
 }
 
 /// Every check of a run that cannot be judged, with the one reason.
-fn unjudged(spec: &GateSpec, looks: &[u32], cause: &Cause) -> Vec<CheckVerdict> {
-    let power = power::power(spec, &ordered(looks));
+fn unjudged(run: &Run, cause: &Cause) -> Vec<CheckVerdict> {
+    let spec = &run.header.spec;
+    let power = power::power(spec, &ordered(&run.header.looks));
     let checks = spec.checks.iter().zip(power).map(|(check, power)| CheckVerdict {
         check: check.clone(),
         rule: rule(check),
-        outcome: CheckOutcome::CouldNotMeasure { cause: cause.clone() },
+        outcome: unless_waived(check, run, CheckOutcome::CouldNotMeasure { cause: cause.clone() }),
         seen: None,
         evidence: None,
         power,

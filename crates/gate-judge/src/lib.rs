@@ -12,13 +12,16 @@
 //! | rule | decides | by |
 //! |---|---|---|
 //! | [`Rule::Quantile`](gate_model::Rule) | `X.pQ`, `X.pQ.all` | exceedances of the limit, exact binomial with a design effect |
-//! | [`Rule::Rate`](gate_model::Rule) | `attainment` | bad requests, the same |
+//! | [`Rule::Rate`](gate_model::Rule) | `attainment`; `errors.*` with `decide: evidence` | bad requests, the same |
 //! | [`Rule::Extreme`](gate_model::Rule) | `X.max <`, `X.min >` | one request beyond the bound |
+//! | [`Rule::Mean`](gate_model::Rule) | `X.mean` | Student's t with a design effect |
+//! | [`Rule::Cluster`](gate_model::Rule) | `itl.pQ`, `icl.pQ` | the same, on each request's gaps beyond the limit |
 //! | [`Rule::Counted`](gate_model::Rule) | `errors.*` | the count as it is, at the last look |
-//! | [`Rule::Point`](gate_model::Rule) | what a run has once | the number as it is, at the last look |
+//! | [`Rule::Point`](gate_model::Rule) | what a run has once; `decide: point` | the number as it is, at the last look |
 //!
-//! The first three share an error probability of 5 % among all required checks of the gate (Holm), over all its
-//! looks (group-sequential boundaries); the preferred checks are a family of their own.
+//! The first five share an error probability of 5 % (a check's own where it has a `confidence`) among all required
+//! checks of the gate (Holm), over all its looks (group-sequential boundaries, for means equal parts); the preferred
+//! checks are a family of their own. A waived check keeps its share, and nothing follows from it.
 #![forbid(unsafe_code)]
 
 mod course;
@@ -31,6 +34,7 @@ mod reach;
 mod rules;
 mod scored;
 mod validity;
+mod waiver;
 
 pub use course::{Adaptive, referee};
 pub use findings::plan_notes;

@@ -10,8 +10,8 @@ use crate::family::Family;
 /// The probability with which [`Power::detects_share`] is found.
 const POWER: f64 = 0.8;
 
-/// What each check can find at these looks, in the order of the spec's checks; `None` for a check without a
-/// test.
+/// What each check can find at these looks, in the order of the spec's checks; `None` for a check that is not
+/// decided by counting requests beyond its bound.
 ///
 /// A preferred check is judged once, and here at the last look. `detects_share` is 1 where nothing is found
 /// with 80 % power.
@@ -29,7 +29,7 @@ pub(crate) fn of_families(checks: usize, families: &[&Family]) -> Vec<Option<Pow
     for family in families {
         for (check, p0, counts) in family.boundaries() {
             if let Some(slot) = found.get_mut(check) {
-                *slot = counts.and_then(|counts| of_check(family.looks(), &counts, p0));
+                *slot = of_check(family.looks(), &counts, p0);
             }
         }
     }

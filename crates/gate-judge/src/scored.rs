@@ -57,9 +57,14 @@ impl<'a> Scored<'a> {
         self.all().filter(|sample| sample.outcome == Outcome::Ok)
     }
 
+    /// Whether each failed in this way.
+    pub(crate) fn failures(&self, kind: ErrorKind) -> impl Iterator<Item = bool> {
+        self.all().map(move |sample| sample.outcome.is(kind, sample.embedded_server_error))
+    }
+
     /// How many failed in this way.
     pub(crate) fn failed(&self, kind: ErrorKind) -> u32 {
-        count(self.all().filter(|sample| sample.outcome.is(kind, sample.embedded_server_error)).count())
+        count(self.failures(kind).filter(|failed| *failed).count())
     }
 
     /// The share that failed in this way; `None` of nothing.
@@ -80,6 +85,18 @@ impl<'a> Scored<'a> {
             .filter(|sample| of_all || sample.outcome == Outcome::Ok)
             .filter_map(|sample| sample.value(series))
             .collect()
+    }
+
+    /// The values of a pooled series in each `ok` request that has any, in send order.
+    pub(crate) fn gaps(&self, series: Series) -> impl Iterator<Item = Vec<f64>> {
+        self.ok().map(move |sample| sample.gap_values(series)).filter(|gaps| !gaps.is_empty())
+    }
+
+    /// A percentile over all requests, failed ones with the `worst` value; `None` where there is none.
+    pub(crate) fn percentile_of_all(&self, series: Series, percentile: Percentile, worst: f64) -> Option<Measured> {
+        let values: Vec<f64> = self.all().filter_map(|sample| of_all(sample, series, worst)).collect();
+        let n = count(values.len());
+        Some(Measured { value: nearest_rank(values, percentile)?, n })
     }
 
     /// A metric's value; `None` where the run has none.
@@ -104,22 +121,24 @@ impl<'a> Scored<'a> {
     }
 
     fn aggregate(&self, series: Series, aggregate: Aggregate) -> Option<Measured> {
-        let values = match aggregate {
-            Aggregate::PercentileOfAll(_) => {
-                self.all().filter_map(|sample| of_all(sample, series, f64::INFINITY)).collect()
-            }
-            _ => self.values(series),
+        let (n, values) = if series.is_pooled() {
+            let gaps: Vec<Vec<f64>> = self.gaps(series).collect();
+            (gaps.len(), gaps.concat())
+        } else {
+            let values = self.values(series);
+            (values.len(), values)
         };
-        let n = count(values.len());
         let value = match aggregate {
-            Aggregate::Percentile(percentile) | Aggregate::PercentileOfAll(percentile) => {
-                nearest_rank(values, percentile)?
+            Aggregate::Percentile(percentile) => nearest_rank(values, percentile)?,
+            Aggregate::PercentileOfAll(percentile) => {
+                return self.percentile_of_all(series, percentile, f64::INFINITY);
             }
             Aggregate::Max => summary::summarize(&values).ok()?.max,
             Aggregate::Min => summary::summarize(&values).ok()?.min,
+            Aggregate::Mean => summary::summarize(&values).ok()?.mean,
             Aggregate::Stddev => summary::summarize(&values).ok()?.standard_deviation?,
         };
-        Some(Measured { value, n })
+        Some(Measured { value, n: count(n) })
     }
 
     fn scalar(&self, scalar: Scalar) -> Option<f64> {
@@ -131,10 +150,25 @@ impl<'a> Scored<'a> {
             Scalar::ThroughputTotalTokens => {
                 per_second(output() + self.values(Series::InputTokens).iter().sum::<f64>())
             }
+            Scalar::TpotEffective => self.tpot_effective(),
             Scalar::Goodput => per_second(self.good()?.filter(|good| *good).count() as f64),
             Scalar::AchievedRate => self.rates().map(|rates| rates.achieved),
             Scalar::ClientCpu => self.health?.cpu_share,
         }
+    }
+
+    /// Σ (last token − first token) ÷ Σ output tokens, over `ok` requests; `None` without tokens.
+    fn tpot_effective(&self) -> Option<f64> {
+        let (mut time, mut tokens) = (0.0, 0.0);
+        for sample in self.ok() {
+            if let (Some(first), Some(last), Some((output, _))) =
+                (sample.first_token, sample.last_token, sample.output_tokens())
+            {
+                time += (last - first).0 as f64;
+                tokens += output as f64;
+            }
+        }
+        (tokens > 0.0).then(|| time / tokens)
     }
 
     /// From the first `sent` to the last `end`, in seconds; `None` where that is no time at all.
@@ -185,4 +219,9 @@ pub(crate) fn nearest_rank(values: Vec<f64>, percentile: Percentile) -> Option<f
 /// A count as the file formats hold it.
 pub(crate) fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// `1 − share`. In hundredths the difference is exact: in doubles 1 − .95 is not .05.
+pub(crate) fn complement(share: f64) -> f64 {
+    (100.0 - 100.0 * share) / 100.0
 }

@@ -1,15 +1,16 @@
 //! What every request of a run shares.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use gate_model::{GateSpec, Outcome, Redactor, Timeouts};
+use gate_model::{Delivery, GateSpec, Nanos, Outcome, Redactor, Timeouts};
 use gate_wire::Dialect;
 use tokio::sync::watch;
 use tokio::time::timeout_at;
 
 use crate::connection::{Connection, Pool};
 use crate::record::Ending;
-use crate::stamped::Scratch;
+use crate::stamped::Stamps;
 use crate::target::{ConnectError, Target};
 use crate::words::Loss;
 
@@ -39,17 +40,18 @@ pub(crate) struct Client {
     pub(crate) target: Target,
     pub(crate) pool: Pool,
     pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) delivery: Delivery,
     pub(crate) timeouts: Timeouts,
     pub(crate) redactor: Redactor,
-    scratch: Scratch,
     cut: watch::Sender<Option<Cut>>,
 }
 
 impl Client {
     pub(crate) fn new(target: Target, dialect: &'static dyn Dialect, spec: &GateSpec, redactor: Redactor) -> Self {
         let cut = watch::Sender::new(None);
-        let (pool, scratch) = (Pool::default(), Scratch::new());
-        Self { target, pool, dialect, timeouts: spec.timeouts, redactor, scratch, cut }
+        let delivery = spec.target.delivery;
+        let timeouts = timeouts(spec.timeouts, delivery);
+        Self { target, pool: Pool::default(), dialect, delivery, timeouts, redactor, cut }
     }
 
     /// Ends every open request; the first reason stands.
@@ -94,12 +96,25 @@ impl Client {
         }
     }
 
-    /// A new connection to the target.
-    pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
-        let stream = self.target.connect().await?;
-        Connection::new(stream, self.scratch.clone()).await.map_err(|error| ConnectError::Failed(error.to_string()))
+    /// A new connection to the target, if it stands before a deadline.
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Connection, ConnectError> {
+        let stamps = Arc::new(Stamps::default());
+        let transport = self.target.connect(deadline, &stamps).await?;
+        Connection::new(transport, stamps).await.map_err(|error| ConnectError::Failed(error.to_string()))
     }
 }
+
+/// One whole body shows neither its first token nor its pauses: only `connect`, `total` and `run` apply to it.
+fn timeouts(timeouts: Timeouts, delivery: Delivery) -> Timeouts {
+    const NEVER: Nanos = Nanos(i64::MAX);
+    match delivery {
+        Delivery::Streamed => timeouts,
+        Delivery::Whole => Timeouts { first_token: NEVER, stall: NEVER, ..timeouts },
+    }
+}
+
+/// What it means that a server answers plain HTTP with a TLS alert.
+pub(crate) const ENCRYPTED: &str = "the server speaks TLS, not plain HTTP: write `https://` in `target.url`";
 
 /// How an exchange ended whose connection was lost before the response's head came.
 pub(crate) fn unanswered(loss: Loss) -> Ending {
@@ -108,7 +123,9 @@ pub(crate) fn unanswered(loss: Loss) -> Ending {
         Loss::Closed => Ending::new(Outcome::Truncated, "the server closed the connection without an answer"),
         Loss::Garbled(words) => Ending::new(
             Outcome::Decode,
-            format!("the answer is not HTTP/1.1 ({words}): is `target.url` a plain HTTP server?"),
+            format!("the answer is not HTTP/1.1 ({words}): is `target.url` an HTTP server?"),
         ),
+        Loss::Encrypted => Ending::new(Outcome::Decode, ENCRYPTED),
+        Loss::Tls(words) => Ending::new(Outcome::Tls, words),
     }
 }

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use gate_model::{EndReason, GateSpec, Health, Nanos, Outcome, Plan, Redactor, Sample};
+use gate_model::{EndReason, GateSpec, Health, Nanos, Outcome, Plan, PlannedRequest, Prompts, Redactor, Sample};
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_local};
 
 use crate::alarm::Alarm;
@@ -15,7 +15,8 @@ use crate::clock::{Zero, later};
 use crate::exchange::{Source, Timing, measure};
 use crate::health::Watch;
 use crate::ready::until_ready;
-use crate::requests::{Prepared, Writer};
+use crate::record::Measurement;
+use crate::requests::{Counted, Prepared, Switch, Writer};
 use crate::target::Target;
 use crate::words::clean;
 use crate::{LoadError, Stop};
@@ -50,10 +51,13 @@ pub(crate) struct Finish {
 pub(crate) struct Orders<'a> {
     pub(crate) spec: &'a GateSpec,
     pub(crate) plan: &'a Plan,
+    pub(crate) prompts: &'a dyn Prompts,
     pub(crate) writer: &'a Writer,
     pub(crate) target: Target,
     pub(crate) redactor: &'a Redactor,
-    /// Requests, warm-up first, in the order of sending.
+    /// Tells what warm-up counted, so that measured requests are written.
+    pub(crate) warmed_up: oneshot::Sender<Counted>,
+    /// Measured requests in the order of sending.
     pub(crate) requests: mpsc::Receiver<Result<Prepared, LoadError>>,
     pub(crate) notes: mpsc::Sender<Note>,
     /// Ends everything.
@@ -73,7 +77,7 @@ pub(crate) fn conduct(orders: Orders<'_>) -> Result<Finish, LoadError> {
 }
 
 async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
-    let Orders { spec, plan, writer, target, redactor, mut requests, notes, stop, halt } = orders;
+    let Orders { spec, plan, prompts, writer, target, redactor, warmed_up, requests, notes, stop, halt } = orders;
     let client = Rc::new(Client::new(target, writer.dialect(), spec, redactor.clone()));
     spawn_local(interrupt(Rc::clone(&client), stop, notes.clone()));
     let unsent = |reason| Finish { reason, sent: 0, at: Nanos::ZERO, health: Health::default() };
@@ -94,8 +98,9 @@ async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
         // A limit the spec names is for the whole run, warm-up included; the default one is for the schedule.
         limits.spawn_local(time_limit(Rc::clone(&client), Zero(Instant::now()), limit));
     }
-    match warm_up(plan, &client, &mut requests, &notes).await? {
-        WarmUp::Done => {}
+    match warm_up(plan, prompts, writer, &client, &notes).await? {
+        // Nobody listens where the prompts thread has ended, and the first request to come says so.
+        WarmUp::Done(counted) => drop(warmed_up.send(counted)),
         WarmUp::Refused(words) => return Ok(unsent(EndReason::Refused(words))),
         WarmUp::Cut => return Ok(unsent(cut_reason(&client))),
     }
@@ -113,31 +118,33 @@ fn cut_reason(client: &Client) -> EndReason {
 }
 
 enum WarmUp {
-    Done,
+    Done(Counted),
     Refused(String),
     Cut,
 }
 
-/// Sends the warm-up requests one after another, each on a new connection that then joins the pool.
+/// Sends the warm-up requests one after another, each on a new connection that then joins the pool. Nothing is measured
+/// meanwhile, so they are written here, each when it is due.
 async fn warm_up(
     plan: &Plan,
+    prompts: &dyn Prompts,
+    writer: &Writer,
     client: &Client,
-    requests: &mut mpsc::Receiver<Result<Prepared, LoadError>>,
     notes: &mpsc::Sender<Note>,
 ) -> Result<WarmUp, LoadError> {
     let zero = Zero(Instant::now());
+    let mut counted = Counted::new();
     let mut refusal = None;
     let mut refused = 0;
-    for _ in &plan.warmup {
-        let Ok(prepared) = client.unless_cut(requests.recv()).await else { return Ok(WarmUp::Cut) };
-        let prepared = prepared.ok_or(LoadError::Internal)??;
-        let start = Instant::now();
-        let timing = Timing { zero, intended: zero.point(start), start };
-        let sample = measure(client, prepared, timing, Source::New).await;
+    for planned in &plan.warmup {
+        let sample = warm_up_once(planned, prompts, writer, client, zero).await?;
+        let outcome = sample.outcome;
         if is_refusal(&sample) {
             refused += 1;
             refusal = refusal.or_else(|| sample.error.clone());
         }
+        let input = sample.usage.and_then(|usage| usage.input).filter(|_| outcome == Outcome::Ok);
+        counted.extend(input.map(|input| (sample.planned_input, input)));
         let _ = notes.send(Note::Warmup(Box::new(sample))).await;
         if client.cut_by().is_some() {
             return Ok(WarmUp::Cut);
@@ -147,8 +154,28 @@ async fn warm_up(
         Some(words) if refused == plan.warmup.len() => {
             WarmUp::Refused(format!("all {refused} warm-up requests failed, the first with: {words}"))
         }
-        _ => WarmUp::Done,
+        _ => WarmUp::Done(counted),
     })
+}
+
+/// Sends one warm-up request. Where the server refuses it for the field that says how long the answer may be, it is
+/// sent again with the other one, and so are all after it: the first try is no sample.
+async fn warm_up_once(
+    planned: &PlannedRequest,
+    prompts: &dyn Prompts,
+    writer: &Writer,
+    client: &Client,
+    zero: Zero,
+) -> Result<Sample, LoadError> {
+    loop {
+        let prepared = writer.prepare(planned, &prompts.warmup(planned))?;
+        let start = Instant::now();
+        let timing = Timing { zero, intended: zero.point(start), start };
+        let Measurement { sample, wanted } = measure(client, prepared, timing, Source::New).await;
+        if wanted.map(|field| writer.switch_to(field)) != Some(Switch::Done) {
+            return Ok(sample);
+        }
+    }
 }
 
 /// Whether no later request can fare better.
@@ -233,7 +260,7 @@ impl Measured {
         counts.open.set(counts.open.get() + 1);
         async move {
             let timing = Timing { zero, intended: prepared.planned.at, start };
-            let sample = measure(&client, prepared, timing, Source::Pool).await;
+            let Measurement { sample, .. } = measure(&client, prepared, timing, Source::Pool).await;
             let end = zero.point(Instant::now());
             counts.open.set(counts.open.get() - 1);
             let _ = notes.send(Note::Ended(Box::new(sample))).await;

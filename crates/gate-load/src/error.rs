@@ -15,7 +15,7 @@ pub enum LoadError {
     #[error("keep the send schedule: {0}")]
     Timer(#[source] io::Error),
     /// The target's URL is of a kind that cannot be sent to.
-    #[error("send to `{scheme}:` URLs: not yet supported; use `http://`")]
+    #[error("send to `{scheme}:` URLs: not supported; use `http://` or `https://`")]
     Scheme {
         /// The URL's scheme.
         scheme: String,
@@ -26,6 +26,21 @@ pub enum LoadError {
         /// The URL.
         url: String,
     },
+    /// The file of further authorities is not what it should be.
+    #[error("read `target.tls.ca`: {problem}; it is a PEM file with one or more certificates")]
+    Ca {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There are no authorities to check a certificate by.
+    #[error("read the authorities of `target.tls.roots`: {problem}; use `roots: webpki`, or install the system's")]
+    Authorities {
+        /// What is wrong.
+        problem: String,
+    },
+    /// TLS cannot be set up at all.
+    #[error("set up TLS: {0}")]
+    Tls(#[source] rustls::Error),
     /// A header's name or value cannot be sent.
     #[error("send header `{name}`: its name or value holds a character that HTTP does not allow")]
     Header {

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gate_model::{Nanos, Outcome, Sample};
-use gate_wire::{BodyEnd, Decoder, conclude};
+use gate_model::{Delivery, Nanos, Outcome};
+use gate_wire::{BodyEnd, Decoder, Event, conclude};
 use http::{HeaderMap, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -13,7 +13,7 @@ use tokio::time::timeout_at;
 use crate::client::{Client, Cut, unanswered};
 use crate::clock::{Zero, later};
 use crate::connection::{Connection, Unanswered};
-use crate::record::{Ending, Record};
+use crate::record::{Ending, Measurement, Record};
 use crate::requests::Prepared;
 use crate::target::ConnectError;
 use crate::words::{self, Loss};
@@ -43,7 +43,7 @@ pub(crate) struct Timing {
 }
 
 /// Sends a request and follows it to its end. Always gives a sample, and never sends twice.
-pub(crate) async fn measure(client: &Client, prepared: Prepared, timing: Timing, source: Source) -> Sample {
+pub(crate) async fn measure(client: &Client, prepared: Prepared, timing: Timing, source: Source) -> Measurement {
     let mut record = Record::new(&prepared.planned, timing.intended, timing.start, timing.zero);
     let deadline = later(timing.start, client.timeouts.total);
     let ending = client.within(deadline, exchange(client, prepared.request, source, &mut record)).await;
@@ -93,7 +93,7 @@ async fn answer(
                 request = *unsent;
             }
             Err(Unanswered::Unsent(_)) => return Err(unanswered(Loss::Closed)),
-            Err(Unanswered::Failed(error)) => return Err(unanswered(Loss::of(&error, connection.fault()))),
+            Err(Unanswered::Failed(error)) => return Err(unanswered(connection.loss(&error))),
         }
     }
 }
@@ -101,20 +101,18 @@ async fn answer(
 async fn connect(client: &Client, record: &mut Record) -> Result<Connection, Ending> {
     let first_token = first_token_deadline(client, record);
     let deadline = later(Instant::now(), client.timeouts.connect);
-    match timeout_at(deadline.min(first_token).into(), client.connect()).await {
-        Ok(Ok(connection)) => {
+    match client.connect(deadline.min(first_token)).await {
+        Ok(connection) => {
             record.connected(Instant::now());
             Ok(connection)
         }
-        Ok(Err(ConnectError::Exhausted(what))) => {
-            // The target has no part in it: the run ends, and nothing is said of the target.
-            client.cut(Cut::Exhausted(what));
-            Err(Ending::new(Outcome::Cancelled, ConnectError::Exhausted(what).words()))
-        }
-        Ok(Err(error)) => Err(Ending::new(Outcome::Connect, error.words())),
-        Err(_) if first_token < deadline => Err(no_first_token(client)),
-        Err(_) => {
-            Err(Ending::new(Outcome::TimeoutConnect, format!("no connection within {}", client.timeouts.connect)))
+        Err(ConnectError::Late(_)) if first_token < deadline => Err(no_first_token(client)),
+        Err(error) => {
+            if let ConnectError::Exhausted(what) = error {
+                // The target has no part in it: the run ends, and nothing is said of the target.
+                client.cut(Cut::Exhausted(what));
+            }
+            Err(Ending::new(error.outcome(), error.words(client.timeouts.connect)))
         }
     }
 }
@@ -162,7 +160,11 @@ async fn stream(
     record: &mut Record,
 ) -> Ending {
     let (head, mut body) = response.into_parts();
-    let mut decoder = client.dialect.decoder();
+    let mut decoder = client.dialect.decoder(client.delivery);
+    let note = |record: &mut Record, event: Event, at| match client.delivery {
+        Delivery::Streamed => record.event(event.kind, at),
+        Delivery::Whole => record.whole(event.kind, at),
+    };
     let mut terminal = None;
     let end = loop {
         let wait = Wait::next(client, record, terminal);
@@ -182,7 +184,7 @@ async fn stream(
                 let read = connection.stamps().read().unwrap_or_else(Instant::now);
                 let bytes = frame.data_ref().map_or(&[][..], |bytes| bytes);
                 record.bytes(bytes.len());
-                decoder.feed(bytes, &mut |event| record.event(event.kind, read));
+                decoder.feed(bytes, &mut |event| note(record, event, read));
                 if decoder.state().ended {
                     terminal.get_or_insert(read);
                 }
@@ -193,21 +195,21 @@ async fn stream(
             }
             None => {
                 let ended = connection.stamps().ended().unwrap_or_else(Instant::now);
-                decoder.finish(&mut |event| record.event(event.kind, ended));
+                decoder.finish(&mut |event| note(record, event, ended));
                 record.ended(ended);
                 client.pool.put(connection).await;
                 break BodyEnd::Clean;
             }
             Some(Err(error)) => {
                 record.ended(connection.stamps().ended().unwrap_or_else(Instant::now));
-                match Loss::of(&error, connection.fault()) {
-                    Loss::Reset => break BodyEnd::Reset,
+                match connection.loss(&error) {
+                    Loss::Reset | Loss::Tls(_) => break BodyEnd::Reset,
                     Loss::Garbled(words) if terminal.is_none() => {
                         record.stream(decoder.state(), &client.redactor);
                         return Ending::new(Outcome::Decode, format!("the answer's framing is broken: {words}"));
                     }
                     // The decoder's state says whether anything is missing.
-                    Loss::Closed | Loss::Garbled(_) => break BodyEnd::Clean,
+                    Loss::Closed | Loss::Garbled(_) | Loss::Encrypted => break BodyEnd::Clean,
                 }
             }
         }
@@ -223,6 +225,29 @@ fn is_failed(decoder: &dyn Decoder) -> bool {
     decoder.state().error.is_some() || decoder.state().failure.is_some()
 }
 
+/// Whether there is more of a body than was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// It was read to its end.
+    None,
+    /// It is longer, late or broken.
+    Unread,
+}
+
+/// The beginning of an error's body, at most 64 kB of it.
+pub(crate) async fn error_body(connection: &mut Connection, mut body: Incoming, deadline: Instant) -> (Vec<u8>, Rest) {
+    let mut bytes = Vec::new();
+    while bytes.len() < ERROR_BODY {
+        match timeout_at(deadline.into(), connection.drive(body.frame())).await {
+            Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |bytes| bytes)),
+            Ok(None) => return (bytes, Rest::None),
+            Ok(Some(Err(_))) | Err(_) => break,
+        }
+    }
+    bytes.truncate(ERROR_BODY);
+    (bytes, Rest::Unread)
+}
+
 /// Reads what a response with another status says.
 async fn error_answer(
     client: &Client,
@@ -230,26 +255,15 @@ async fn error_answer(
     response: Response<Incoming>,
     record: &mut Record,
 ) -> Ending {
-    let (head, mut body) = response.into_parts();
+    let (head, body) = response.into_parts();
     let deadline = (Instant::now() + ERROR_BODY_WAIT).min(later(record.start(), client.timeouts.total));
-    let mut bytes = Vec::new();
-    let mut complete = false;
-    while bytes.len() < ERROR_BODY && !complete {
-        match timeout_at(deadline.into(), connection.drive(body.frame())).await {
-            Ok(Some(Ok(frame))) => {
-                let data = frame.data_ref().map_or(&[][..], |bytes| bytes);
-                record.bytes(data.len());
-                bytes.extend_from_slice(data);
-            }
-            Ok(None) => complete = true,
-            Ok(Some(Err(_))) | Err(_) => break,
-        }
-    }
+    let (bytes, rest) = error_body(&mut connection, body, deadline).await;
+    record.bytes(bytes.len());
     record.ended(connection.stamps().ended().unwrap_or_else(Instant::now));
-    if complete {
+    if rest == Rest::None {
         client.pool.put(connection).await;
     }
-    bytes.truncate(ERROR_BODY);
+    record.wants(client.dialect.wants_field(head.status.as_u16(), &bytes));
     // Secrets go before the message is cut to its length, so that no part of one is left standing.
     let text = String::from_utf8_lossy(&bytes);
     let message = client.dialect.error_message(client.redactor.redact(&text).as_bytes());

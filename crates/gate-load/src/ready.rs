@@ -4,30 +4,43 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gate_model::{Nanos, Ready, ReadyPath};
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use crate::LoadError;
-use crate::client::{Client, unanswered};
+use crate::client::{Client, ENCRYPTED, unanswered};
 use crate::clock::later;
-use crate::connection::Unanswered;
+use crate::connection::{Connection, Unanswered};
+use crate::exchange::error_body;
 use crate::requests::Writer;
 use crate::target::ConnectError;
+use crate::tls::TlsFault;
 use crate::words::Loss;
 
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long a health or models path may take.
+/// How long a health or models path, or the body of a refusal, may take.
 const GET_WAIT: Duration = Duration::from_secs(2);
 
 /// A way to ask whether the target is ready.
 struct Question {
     /// For messages.
     name: String,
+    kind: Kind,
     request: Request<Full<Bytes>>,
     /// At most.
     wait: Duration,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A path that says how the server is.
+    Path,
+    /// A request as measured ones are.
+    Request,
 }
 
 /// What a question brought.
@@ -45,7 +58,12 @@ enum Reply {
 /// The questions, in the order they are asked.
 fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Question>, LoadError> {
     let get = |path: &str| {
-        Ok::<_, LoadError>(Question { name: format!("GET {path}"), request: writer.get(path)?, wait: GET_WAIT })
+        Ok::<_, LoadError>(Question {
+            name: format!("GET {path}"),
+            kind: Kind::Path,
+            request: writer.get(path)?,
+            wait: GET_WAIT,
+        })
     };
     Ok(match &ready.path {
         ReadyPath::Path(path) => vec![get(path)?],
@@ -53,7 +71,7 @@ fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Ques
             let request = writer.hello()?;
             let name = format!("POST {}", request.uri().path());
             let wait = ready.within.to_duration().min(client.timeouts.total.to_duration());
-            vec![get("/health")?, get(&writer.models_path())?, Question { name, request, wait }]
+            vec![get("/health")?, get(&writer.models_path())?, Question { name, kind: Kind::Request, request, wait }]
         }
     })
 }
@@ -76,9 +94,9 @@ pub(crate) async fn until_ready(
     let Some(mut question) = questions.next() else { return Ok(Ok(())) };
     loop {
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
-        let last = match ask(client, &question, left).await {
+        let last = match ask(client, writer, &question, left).await {
             Reply::Ready => return Ok(Ok(())),
-            Reply::Never(words) => return Ok(Err(format!("{words}; check `target.url`"))),
+            Reply::Never(words) => return Ok(Err(words)),
             Reply::NotYet(words) => words,
             Reply::Elsewhere(words) => match questions.next() {
                 Some(next) => {
@@ -100,26 +118,50 @@ pub(crate) async fn until_ready(
     }
 }
 
-async fn ask(client: &Client, question: &Question, left: Duration) -> Reply {
+async fn ask(client: &Client, writer: &Writer, question: &Question, left: Duration) -> Reply {
     let name = &question.name;
-    let connect = client.timeouts.connect.to_duration();
-    let mut connection = match timeout(connect.min(left), client.connect()).await {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(ConnectError::Refused(words))) => return Reply::NotYet(words),
-        Ok(Err(error)) => return Reply::Never(error.words()),
-        Err(_) => return Reply::Never(format!("no connection within {}", Nanos::from(connect.min(left)))),
+    let limit = client.timeouts.connect.to_duration().min(left);
+    let mut connection = match client.connect(Instant::now() + limit).await {
+        Ok(connection) => connection,
+        // A port that is forwarded to a container accepts before anything listens behind it.
+        Err(ConnectError::Refused(words) | ConnectError::Tls(TlsFault::Lost(words))) => return Reply::NotYet(words),
+        Err(ConnectError::Tls(TlsFault::Failed(words))) => return Reply::Never(words),
+        Err(error) => return Reply::Never(format!("{}; check `target.url`", error.words(limit.into()))),
     };
     let wait = question.wait.min(left);
     match timeout(wait, connection.send(question.request.clone())).await {
-        Ok(Ok(response)) => reply(response.status(), name),
+        Ok(Ok(response)) => {
+            let status = response.status();
+            if question.kind == Kind::Request && status == StatusCode::BAD_REQUEST {
+                learn_field(client, writer, &mut connection, response, wait.min(GET_WAIT)).await;
+            }
+            reply(status, name)
+        }
         Ok(Err(Unanswered::Unsent(_))) => Reply::NotYet("the server closed the connection at once".to_owned()),
-        Ok(Err(Unanswered::Failed(error))) => match Loss::of(&error, connection.fault()) {
+        Ok(Err(Unanswered::Failed(error))) => match connection.loss(&error) {
+            Loss::Encrypted => Reply::Never(ENCRYPTED.to_owned()),
+            Loss::Tls(words) => Reply::Never(words),
             // It answers, if in a strange way: what it says then is the run's to tell.
             Loss::Garbled(_) => Reply::Ready,
-            // A port that is forwarded to a container accepts before anything listens behind it.
+            // The port of a container again.
             loss => Reply::NotYet(unanswered(loss).message.unwrap_or_default()),
         },
         Err(_) => Reply::NotYet(format!("no answer to {name} within {}", Nanos::from(wait))),
+    }
+}
+
+/// Learns from a refusal whether the server wants another field for the length of answers.
+async fn learn_field(
+    client: &Client,
+    writer: &Writer,
+    connection: &mut Connection,
+    response: Response<Incoming>,
+    wait: Duration,
+) {
+    let status = response.status().as_u16();
+    let (body, _) = error_body(connection, response.into_body(), Instant::now() + wait).await;
+    if let Some(field) = client.dialect.wants_field(status, &body) {
+        writer.switch_to(field);
     }
 }
 

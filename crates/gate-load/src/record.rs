@@ -1,9 +1,9 @@
 //! From what happens to a request to its sample.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
-use gate_model::{Nanos, Outcome, PlannedRequest, Redactor, Sample};
+use gate_model::{MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sample};
 use gate_wire::{EventKind, StreamState};
 
 use crate::clock::Zero;
@@ -30,16 +30,25 @@ pub(crate) struct Record {
     zero: Zero,
     start: Instant,
     /// Of the connection in use.
-    stamps: Option<Rc<Stamps>>,
+    stamps: Option<Arc<Stamps>>,
     /// The last event of any kind.
     last_event: Option<Instant>,
+    /// The field that the server's refusal wants for the length of answers.
+    wanted: Option<MaxTokensField>,
+}
+
+/// What came of a request.
+pub(crate) struct Measurement {
+    pub(crate) sample: Sample,
+    /// The field that the server's refusal wants for the length of answers.
+    pub(crate) wanted: Option<MaxTokensField>,
 }
 
 impl Record {
     /// A request that the schedule takes up at `start`.
     pub(crate) fn new(planned: &PlannedRequest, intended: Nanos, start: Instant, zero: Zero) -> Self {
         let sample = Sample { intended, start: Some(zero.point(start)), ..Sample::unsent(planned) };
-        Self { sample, zero, start, stamps: None, last_event: None }
+        Self { sample, zero, start, stamps: None, last_event: None, wanted: None }
     }
 
     /// When the schedule took it up.
@@ -53,9 +62,9 @@ impl Record {
     }
 
     /// It is sent on a connection with these stamps.
-    pub(crate) fn sent_on(&mut self, stamps: &Rc<Stamps>) {
+    pub(crate) fn sent_on(&mut self, stamps: &Arc<Stamps>) {
         stamps.begin();
-        self.stamps = Some(Rc::clone(stamps));
+        self.stamps = Some(Arc::clone(stamps));
     }
 
     /// Status and headers came.
@@ -87,6 +96,21 @@ impl Record {
         }
     }
 
+    /// A whole body was complete. When its first token was there, nobody knows.
+    pub(crate) fn whole(&mut self, kind: EventKind, at: Instant) {
+        let sample = &mut self.sample;
+        sample.events = sample.events.saturating_add(1);
+        if kind.is_content() {
+            sample.content_events = 1;
+            sample.last_token = Some(self.zero.point(at));
+        }
+    }
+
+    /// The server refused it, and wants this field for the length of answers.
+    pub(crate) fn wants(&mut self, field: Option<MaxTokensField>) {
+        self.wanted = field;
+    }
+
     /// The last event, once the first token has come.
     pub(crate) fn last_event_since_token(&self) -> Option<Instant> {
         self.sample.first_token.and(self.last_event)
@@ -104,11 +128,11 @@ impl Record {
         self.sample.embedded_server_error = state.error.as_ref().is_some_and(|error| error.server);
     }
 
-    /// The sample.
-    pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Sample {
+    /// The sample, and what else there is to say.
+    pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Measurement {
         self.sample.sent = self.stamps.and_then(|stamps| stamps.sent()).map(|sent| self.zero.point(sent));
         self.sample.outcome = ending.outcome;
         self.sample.error = ending.message.map(|message| clean(&message, redactor));
-        self.sample
+        Measurement { sample: self.sample, wanted: self.wanted }
     }
 }

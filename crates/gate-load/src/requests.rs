@@ -1,11 +1,16 @@
-//! The bytes of requests, written ahead of the time they are due.
+//! The bytes of requests; measured ones are written ahead of the time they are due.
+
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use gate_model::{GateSpec, Header, Message, Plan, PlannedRequest, Prompt, Prompts, Role, Secret};
+use gate_model::{
+    Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Plan, PlannedRequest, Prompt, Prompts, Role,
+    Secret,
+};
 use gate_wire::{Ask, Dialect, dialect};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::Full;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use url::{Position, Url};
 
 use crate::LoadError;
@@ -19,6 +24,15 @@ pub(crate) struct Prepared {
     pub(crate) request: Request<Full<Bytes>>,
 }
 
+/// What came of a wish for another field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Switch {
+    /// Requests from now on have it.
+    Done,
+    /// It is the one they have, or had before.
+    Nothing,
+}
+
 /// Writes requests for one target.
 pub(crate) struct Writer {
     dialect: &'static dyn Dialect,
@@ -26,6 +40,11 @@ pub(crate) struct Writer {
     key: Option<Secret>,
     model: Option<String>,
     extra_body: serde_json::Map<String, serde_json::Value>,
+    delivery: Delivery,
+    output: OutputLength,
+    max_tokens_field: MaxTokensField,
+    /// What the server wants instead of the spec's.
+    switched_to: OnceLock<MaxTokensField>,
     /// `host`, then the spec's own, which win over the dialect's.
     headers: HeaderMap,
 }
@@ -47,6 +66,10 @@ impl Writer {
             key: target.key.clone(),
             model: target.model.clone(),
             extra_body: target.extra_body.clone(),
+            delivery: target.delivery,
+            output: spec.prompts.output,
+            max_tokens_field: target.max_tokens_field,
+            switched_to: OnceLock::new(),
             headers,
         };
         writer.hello()?;
@@ -58,12 +81,30 @@ impl Writer {
         self.dialect
     }
 
+    /// Uses this field for the length of answers from now on, where that is a change; says whether it is. The first
+    /// change stands.
+    pub(crate) fn switch_to(&self, field: MaxTokensField) -> Switch {
+        if field != self.max_tokens_field && self.switched_to.set(field).is_ok() {
+            tracing::info!(field = field.name(), "the server wants another field for the length of answers");
+            return Switch::Done;
+        }
+        Switch::Nothing
+    }
+
+    /// The field that the server wanted instead of the spec's.
+    pub(crate) fn switched_to(&self) -> Option<MaxTokensField> {
+        self.switched_to.get().copied()
+    }
+
     /// The request of a prompt.
     pub(crate) fn request(&self, prompt: &Prompt, output_tokens: u32) -> Result<Request<Full<Bytes>>, LoadError> {
         let ask = Ask {
             model: self.model.as_deref(),
             prompt,
             max_output_tokens: output_tokens,
+            max_tokens_field: self.switched_to().unwrap_or(self.max_tokens_field),
+            output: self.output,
+            delivery: self.delivery,
             extra_body: &self.extra_body,
         };
         let wire = self.dialect.request(&self.base, self.key.as_ref(), &ask);
@@ -78,6 +119,11 @@ impl Writer {
             headers.insert(name.clone(), value.clone());
         }
         Ok(request)
+    }
+
+    /// A planned request with its prompt.
+    pub(crate) fn prepare(&self, planned: &PlannedRequest, prompt: &Prompt) -> Result<Prepared, LoadError> {
+        Ok(Prepared { planned: *planned, request: self.request(prompt, planned.output_tokens)? })
     }
 
     /// The least request there is, for asking whether the target answers.
@@ -122,19 +168,26 @@ fn value(name: &str, text: &Secret) -> Result<HeaderValue, LoadError> {
     Ok(value)
 }
 
-/// Writes every request of a plan in the order of sending, a few ahead, until nobody takes them any more.
-pub(crate) fn write_all(
+/// What warm-up tells: for each of its requests that ended well, the input tokens planned and counted.
+pub(crate) type Counted = Vec<(u32, u64)>;
+
+/// Writes the measured requests of a plan in the order of sending, a few ahead, until nobody takes them any more. It
+/// starts when warm-up has ended: prompts are fitted to what the server counted.
+pub(crate) fn write_measured(
     plan: &Plan,
     prompts: &dyn Prompts,
     writer: &Writer,
+    warmed_up: oneshot::Receiver<Counted>,
     out: &mpsc::Sender<Result<Prepared, LoadError>>,
 ) {
-    let warmup = plan.warmup.iter().map(|planned| (planned, prompts.warmup(planned)));
-    let measured = plan.requests.iter().map(|planned| (planned, prompts.measured(planned)));
-    for (planned, prompt) in warmup.chain(measured) {
-        let request = writer.request(&prompt, planned.output_tokens);
-        let failed = request.is_err();
-        let prepared = request.map(|request| Prepared { planned: *planned, request });
+    // Without a word the run ended before.
+    let Ok(counted) = warmed_up.blocking_recv() else { return };
+    if !counted.is_empty() {
+        prompts.fit(&counted);
+    }
+    for planned in &plan.requests {
+        let prepared = writer.prepare(planned, &prompts.measured(planned));
+        let failed = prepared.is_err();
         if out.blocking_send(prepared).is_err() || failed {
             return;
         }

@@ -1,119 +1,130 @@
-//! The socket as hyper sees it: every read and write is stamped.
+//! The socket: every read and write is stamped. Under TLS it lies beneath, so that an event bears the stamp of the
+//! read that completed its record.
 
-use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use hyper::rt::ReadBufCursor;
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes taken by one read at most. One buffer serves all connections of the thread.
-const READ: usize = 64 << 10;
-
-/// The buffer that reads of every connection go through.
-#[derive(Clone)]
-pub(crate) struct Scratch(Rc<RefCell<Box<[u8]>>>);
-
-impl Scratch {
-    pub(crate) fn new() -> Self {
-        Self(Rc::new(RefCell::new(vec![0; READ].into_boxed_slice())))
-    }
-}
-
-/// When a connection last did what.
+/// When a connection last did what. The lock is never waited for: only the I/O thread takes it, but a stream under
+/// hyper-rustls has to be `Send`.
 #[derive(Debug, Default)]
-pub(crate) struct Stamps {
+pub(crate) struct Stamps(Mutex<Times>);
+
+#[derive(Debug, Default)]
+struct Times {
     /// When the last bytes came.
-    read: Cell<Option<Instant>>,
+    read: Option<Instant>,
     /// When the peer was seen to have closed.
-    closed: Cell<Option<Instant>>,
+    closed: Option<Instant>,
     /// When the last bytes were handed to the socket.
-    written: Cell<Option<Instant>>,
+    written: Option<Instant>,
     /// The same, once nothing waits to be written.
-    flushed: Cell<Option<Instant>>,
-    /// How many bytes had come after each read.
+    flushed: Option<Instant>,
+    /// The first bytes that came.
+    opening: Vec<u8>,
+    /// From which offset to which the last read went.
     #[cfg(test)]
-    pub(crate) offsets: RefCell<Vec<u64>>,
+    last_read: (u64, u64),
 }
+
+/// How many of the first bytes are kept.
+const OPENING: usize = 2;
 
 impl Stamps {
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Starts a new exchange.
     pub(crate) fn begin(&self) {
-        self.read.set(None);
-        self.written.set(None);
-        self.flushed.set(None);
+        let mut times = self.times();
+        times.read = None;
+        times.written = None;
+        times.flushed = None;
     }
 
     /// When the last bytes of the request were handed to the socket; `None` before all of them were.
     pub(crate) fn sent(&self) -> Option<Instant> {
-        self.flushed.get()
+        self.times().flushed
     }
 
     /// When the last bytes came.
     pub(crate) fn read(&self) -> Option<Instant> {
-        self.read.get()
+        self.times().read
     }
 
     /// When the peer was seen to have closed, else when the last bytes came.
     pub(crate) fn ended(&self) -> Option<Instant> {
-        self.closed.get().or_else(|| self.read.get())
+        let times = self.times();
+        times.closed.or(times.read)
     }
 
+    /// Whether the first bytes that came are those of a TLS alert: what a TLS server says to plain HTTP.
+    pub(crate) fn is_alerted(&self) -> bool {
+        self.times().opening == [0x15, 0x03]
+    }
+
+    /// A read gave these bytes; none where the peer has closed.
+    fn took(&self, bytes: &[u8]) {
+        let now = Some(Instant::now());
+        let mut times = self.times();
+        if bytes.is_empty() {
+            times.closed = now;
+            return;
+        }
+        times.read = now;
+        let missing = OPENING.saturating_sub(times.opening.len());
+        times.opening.extend(bytes.iter().take(missing));
+        #[cfg(test)]
+        {
+            let (_, before) = times.last_read;
+            times.last_read = (before, before + bytes.len() as u64);
+        }
+    }
+
+    /// From which offset to which the last read went.
     #[cfg(test)]
-    fn note(&self, bytes: usize) {
-        let mut offsets = self.offsets.borrow_mut();
-        let before = offsets.last().copied().unwrap_or(0);
-        offsets.push(before + bytes as u64);
+    pub(crate) fn last_read(&self) -> (u64, u64) {
+        self.times().last_read
     }
 }
 
 /// A TCP connection with [`Stamps`].
 pub(crate) struct Stamped {
     stream: TcpStream,
-    stamps: Rc<Stamps>,
-    scratch: Scratch,
+    stamps: Arc<Stamps>,
 }
 
 impl Stamped {
-    pub(crate) fn new(stream: TcpStream, stamps: Rc<Stamps>, scratch: Scratch) -> Self {
-        Self { stream, stamps, scratch }
+    pub(crate) fn new(stream: TcpStream, stamps: Arc<Stamps>) -> Self {
+        Self { stream, stamps }
     }
-}
 
-impl hyper::rt::Read for Stamped {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut to: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let mut scratch = this.scratch.0.borrow_mut();
-        let room = to.remaining().min(scratch.len());
-        let mut from = ReadBuf::new(scratch.get_mut(..room).unwrap_or_default());
-        let result = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut from));
-        let now = Instant::now();
-        if from.filled().is_empty() {
-            this.stamps.closed.set(Some(now));
-        } else {
-            this.stamps.read.set(Some(now));
-            #[cfg(test)]
-            this.stamps.note(from.filled().len());
-        }
-        to.put_slice(from.filled());
-        Poll::Ready(result)
-    }
-}
-
-impl Stamped {
     fn wrote(&self, result: io::Result<usize>) -> Poll<io::Result<usize>> {
         if result.is_ok() {
-            self.stamps.written.set(Some(Instant::now()));
+            self.stamps.times().written = Some(Instant::now());
         }
         Poll::Ready(result)
     }
 }
 
-impl hyper::rt::Write for Stamped {
+impl AsyncRead for Stamped {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = to.filled().len();
+        let result = ready!(Pin::new(&mut this.stream).poll_read(cx, to));
+        this.stamps.took(to.filled().get(before..).unwrap_or_default());
+        Poll::Ready(result)
+    }
+}
+
+impl AsyncWrite for Stamped {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes));
@@ -134,14 +145,24 @@ impl hyper::rt::Write for Stamped {
         self.stream.is_write_vectored()
     }
 
-    /// Called by hyper when it has handed over everything it holds: head and body of a request alike.
+    /// Called by hyper when it has handed over everything it holds, head and body of a request alike, and by TLS when
+    /// the records of it are written.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.stamps.flushed.set(this.stamps.written.get());
+        {
+            let mut times = this.stamps.times();
+            times.flushed = times.written;
+        }
         Pin::new(&mut this.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+impl Connection for Stamped {
+    fn connected(&self) -> Connected {
+        Connected::new()
     }
 }

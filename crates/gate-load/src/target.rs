@@ -1,20 +1,38 @@
-//! Where the target is: its name, its addresses, a new TCP connection to it.
+//! Where the target is: its name, its addresses, a new connection to it.
 
 use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
+use gate_model::{Nanos, Outcome};
+use http::Uri;
 use rustix::io::Errno;
+use rustls::ClientConfig;
 use tokio::net::TcpStream;
+use tokio::time::timeout_at;
 use url::{Host, Url};
 
 use crate::LoadError;
+use crate::stamped::{Stamped, Stamps};
+use crate::tls::{self, TlsFault, Trust};
+use crate::transport::{Transport, plain, secured};
 
 /// The target's host, resolved once; the address that last connected is tried first.
 pub(crate) struct Target {
     host: Host,
     port: u16,
     addresses: RefCell<Vec<SocketAddr>>,
+    /// Absent over plain HTTP.
+    tls: Option<Tls>,
+}
+
+/// TLS with one server.
+struct Tls {
+    /// Names the server.
+    uri: Uri,
+    config: Arc<ClientConfig>,
 }
 
 /// Why there is no connection, in words.
@@ -22,6 +40,10 @@ pub(crate) struct Target {
 pub(crate) enum ConnectError {
     /// Every address refused: nothing listens there, yet.
     Refused(String),
+    /// Not in time: what was waited for.
+    Late(&'static str),
+    /// There is a connection, but no TLS on it.
+    Tls(TlsFault),
     /// This machine has no more of what a connection needs.
     Exhausted(&'static str),
     /// Anything else.
@@ -29,24 +51,43 @@ pub(crate) enum ConnectError {
 }
 
 impl ConnectError {
-    pub(crate) fn words(self) -> String {
+    /// The outcome of a request that has no connection.
+    pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Refused(words) | Self::Failed(words) => words,
+            Self::Refused(_) | Self::Failed(_) => Outcome::Connect,
+            Self::Late(_) => Outcome::TimeoutConnect,
+            Self::Tls(_) => Outcome::Tls,
+            Self::Exhausted(_) => Outcome::Cancelled,
+        }
+    }
+
+    /// In words, where so long was waited at most.
+    pub(crate) fn words(self, limit: Nanos) -> String {
+        match self {
+            Self::Late(what) => format!("{what} within {limit}"),
             Self::Exhausted(what) => format!("this machine has no more {what}"),
+            Self::Refused(words) | Self::Failed(words) | Self::Tls(TlsFault::Lost(words) | TlsFault::Failed(words)) => {
+                words
+            }
         }
     }
 }
 
 impl Target {
     /// The target of a URL.
-    pub(crate) fn new(base: &Url) -> Result<Self, LoadError> {
-        if base.scheme() != "http" {
-            return Err(LoadError::Scheme { scheme: base.scheme().to_owned() });
-        }
+    pub(crate) fn new(base: &Url, trust: &Trust) -> Result<Self, LoadError> {
         let no_host = || LoadError::NoHost { url: base.to_string() };
         let host = base.host().ok_or_else(no_host)?.to_owned();
+        let tls = match base.scheme() {
+            "http" => None,
+            "https" => {
+                let uri = format!("https://{host}").parse().map_err(|_| no_host())?;
+                Some(Tls { uri, config: tls::config(trust)? })
+            }
+            scheme => return Err(LoadError::Scheme { scheme: scheme.to_owned() }),
+        };
         let port = base.port_or_known_default().ok_or_else(no_host)?;
-        Ok(Self { host, port, addresses: RefCell::default() })
+        Ok(Self { host, port, addresses: RefCell::default(), tls })
     }
 
     /// Finds the host's addresses.
@@ -66,8 +107,21 @@ impl Target {
         Ok(())
     }
 
+    /// Connects, and over `https` completes the TLS handshake, until a deadline. What is written and read on the
+    /// connection is stamped.
+    pub(crate) async fn connect(&self, deadline: Instant, stamps: &Arc<Stamps>) -> Result<Transport, ConnectError> {
+        let connected = timeout_at(deadline.into(), self.connect_tcp()).await;
+        let stream = connected.map_err(|_| ConnectError::Late("no connection"))??;
+        let stream = Stamped::new(stream, Arc::clone(stamps));
+        let Some(Tls { uri, config }) = &self.tls else { return Ok(plain(stream)) };
+        let secured = timeout_at(deadline.into(), secured(stream, uri.clone(), Arc::clone(config))).await;
+        secured
+            .map_err(|_| ConnectError::Late("the connection stands, but the TLS handshake was not done"))?
+            .map_err(|error| ConnectError::Tls(TlsFault::of(&*error)))
+    }
+
     /// Connects to the first address that answers.
-    pub(crate) async fn connect(&self) -> Result<TcpStream, ConnectError> {
+    async fn connect_tcp(&self) -> Result<TcpStream, ConnectError> {
         let addresses = self.addresses.borrow().clone();
         let mut failure = ConnectError::Failed(format!("host `{}` is not resolved", self.host));
         for (tried, address) in addresses.iter().enumerate() {

@@ -6,6 +6,8 @@ use std::io;
 use gate_model::Redactor;
 use http::StatusCode;
 
+use crate::tls;
+
 /// The most characters of a message.
 const LONGEST: usize = 300;
 
@@ -31,6 +33,10 @@ pub(crate) enum Loss {
     Closed,
     /// What came is not HTTP.
     Garbled(String),
+    /// What came is TLS, over plain HTTP.
+    Encrypted,
+    /// By a TLS error after the handshake, in words.
+    Tls(String),
 }
 
 impl Loss {
@@ -38,6 +44,9 @@ impl Loss {
     pub(crate) fn of(error: &hyper::Error, connection: Option<&hyper::Error>) -> Self {
         let errors = || [Some(error), connection].into_iter().flatten();
         if let Some(cause) = errors().find_map(io_cause) {
+            if let Some(words) = tls::alert(cause) {
+                return Self::Tls(words);
+            }
             return match cause.kind() {
                 io::ErrorKind::UnexpectedEof => Self::Closed,
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::Garbled(cause.to_string()),

@@ -70,6 +70,25 @@ pub enum Importance {
     Preferred,
 }
 
+/// How a check is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decide {
+    /// By what its requests prove.
+    Evidence,
+    /// By comparing the number seen, as it is.
+    Point,
+}
+
+/// A check that is let through for a time, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiver {
+    /// The last day it works, as `YYYY-MM-DD` in UTC.
+    pub until: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// Where a check comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,9 +116,25 @@ pub struct Check {
     pub importance: Importance,
     /// Where it comes from.
     pub origin: Origin,
+    /// How it is decided, where the spec or a flag says so; else its rule decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decide: Option<Decide>,
+    /// How sure a verdict by evidence has to be: 1 − α.
+    #[serde(default = "default_confidence")]
+    pub confidence: f64,
+    /// Lets it through until a day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waive: Option<Waiver>,
+}
+
+fn default_confidence() -> f64 {
+    Check::CONFIDENCE
 }
 
 impl Check {
+    /// How sure a verdict by evidence is unless the spec says otherwise.
+    pub const CONFIDENCE: f64 = 0.95;
+
     /// The place in the spec, if it was written there.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {

@@ -22,15 +22,16 @@ mod referee;
 mod run;
 mod sample;
 mod secret;
+mod series;
 mod spec;
 mod verdict;
 
-pub use check::{Bound, Check, Importance, Op, Origin};
+pub use check::{Bound, Check, Decide, Importance, Op, Origin, Waiver};
 pub use diagnostic::{Diagnostic, Place, Severity, Snippet};
-pub use engine::{EngineParams, Faults, Latency, Shape};
+pub use engine::{EngineParams, Fault, Faults, Latency, ScriptedFault, Shape, WarmingUp};
 pub use exit::ExitCode;
 pub use histogram::Histogram;
-pub use metric::{Aggregate, Direction, ErrorKind, Metric, MetricError, Scalar, Series};
+pub use metric::{Aggregate, Direction, ErrorKind, Metric, MetricError, Scalar};
 pub use outcome::Outcome;
 pub use percentile::{Percentile, PercentileError};
 pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
@@ -39,9 +40,10 @@ pub use referee::{Decision, Message, Prompt, Prompts, Referee, Role};
 pub use run::{DEFINITIONS, EndReason, Health, Host, JournalError, JournalLine, RUN_SCHEMA, Run, RunEnd, RunHeader};
 pub use sample::{MOST_TOKEN_TIMES, Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
 pub use secret::{REDACTED, Redactor, Secret};
+pub use series::Series;
 pub use spec::{
-    Api, Arrivals, Cache, Endpoint, GateSpec, Header, Iterations, Length, Load, Outcomes, Override, Policy, PromptSpec,
-    Ready, ReadyPath, Slo, Target, Timeouts, is_gate_name,
+    Api, Arrivals, Cache, Delivery, Endpoint, GateSpec, Header, Iterations, Length, Load, MaxTokensField, Outcomes,
+    OutputLength, Override, Policy, PromptSpec, Ready, ReadyPath, Roots, Slo, Target, Timeouts, Tls, is_gate_name,
 };
 pub use verdict::{
     Cause, CheckOutcome, CheckVerdict, Evidence, Figure, Finding, JournalRef, OutcomeCount, Power, Rule, RunFacts,

@@ -5,120 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Percentile, PercentileError, Unit};
-
-/// A per-request measurement that is summarised over the requests of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Series {
-    /// Time to first token.
-    Ttft,
-    /// Time to first answer token (visible text, a refusal or a tool call).
-    Ttfa,
-    /// Time to first event of any kind.
-    Ttfe,
-    /// Time to last token.
-    E2e,
-    /// Time per output token after the first.
-    Tpot,
-    /// `e2e` ÷ output tokens: the LLMPerf convention.
-    TpotE2e,
-    /// The longest gap between content events of one request.
-    Stall,
-    /// Output tokens.
-    OutputTokens,
-    /// Input tokens.
-    InputTokens,
-    /// Input tokens read from a cache.
-    CachedTokens,
-    /// Output tokens spent on reasoning.
-    ReasoningTokens,
-    /// The client's own lateness.
-    SendLag,
-    /// Opening the connection.
-    Connect,
-}
-
-impl Series {
-    /// Every series, in the order reports show them.
-    pub const ALL: [Self; 13] = [
-        Self::Ttft,
-        Self::Ttfa,
-        Self::Ttfe,
-        Self::E2e,
-        Self::Tpot,
-        Self::TpotE2e,
-        Self::Stall,
-        Self::OutputTokens,
-        Self::InputTokens,
-        Self::CachedTokens,
-        Self::ReasoningTokens,
-        Self::SendLag,
-        Self::Connect,
-    ];
-
-    /// The name as written in a check.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ttft => "ttft",
-            Self::Ttfa => "ttfa",
-            Self::Ttfe => "ttfe",
-            Self::E2e => "e2e",
-            Self::Tpot => "tpot",
-            Self::TpotE2e => "tpot_e2e",
-            Self::Stall => "stall",
-            Self::OutputTokens => "output_tokens",
-            Self::InputTokens => "input_tokens",
-            Self::CachedTokens => "cached_tokens",
-            Self::ReasoningTokens => "reasoning_tokens",
-            Self::SendLag => "send_lag",
-            Self::Connect => "connect",
-        }
-    }
-
-    /// The unit of one measurement.
-    #[must_use]
-    pub fn unit(self) -> Unit {
-        match self {
-            Self::OutputTokens | Self::InputTokens | Self::CachedTokens | Self::ReasoningTokens => Unit::Count,
-            _ => Unit::Time,
-        }
-    }
-
-    /// The definition, in one sentence.
-    #[must_use]
-    pub fn doc(self) -> &'static str {
-        match self {
-            Self::Ttft => "from the planned send time to the first event that carries generated content",
-            Self::Ttfa => "from the planned send time to the first visible answer text, refusal or tool call",
-            Self::Ttfe => "from the planned send time to the first event of any kind",
-            Self::E2e => "from the planned send time to the last event that carries generated content",
-            Self::Tpot => "(last token − first token) ÷ (output tokens − 1); absent under two tokens",
-            Self::TpotE2e => "e2e ÷ output tokens, which includes TTFT (the LLMPerf convention)",
-            Self::Stall => "the longest gap between content events of one request",
-            Self::OutputTokens => "output tokens, reasoning included, by the server's usage",
-            Self::InputTokens => "input tokens, cached ones included, by the server's usage",
-            Self::CachedTokens => "input tokens the server read from a cache, by its usage",
-            Self::ReasoningTokens => "output tokens spent on reasoning, by the server's usage",
-            Self::SendLag => "how long after its planned time the client took a request up",
-            Self::Connect => "opening a new connection; absent on a reused one",
-        }
-    }
-
-    /// Whether the measurement is counted in tokens, so that its source matters.
-    #[must_use]
-    pub fn needs_tokens(self) -> bool {
-        matches!(
-            self,
-            Self::Tpot
-                | Self::TpotE2e
-                | Self::OutputTokens
-                | Self::InputTokens
-                | Self::CachedTokens
-                | Self::ReasoningTokens
-        )
-    }
-}
+use crate::{Percentile, PercentileError, Series, Unit};
 
 /// How a series becomes one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,6 +18,8 @@ pub enum Aggregate {
     Max,
     /// The smallest over `ok` requests.
     Min,
+    /// The mean over `ok` requests.
+    Mean,
     /// The sample standard deviation over `ok` requests.
     Stddev,
 }
@@ -210,6 +99,8 @@ pub enum Scalar {
     ThroughputOutputTokens,
     /// Input and output tokens per second.
     ThroughputTotalTokens,
+    /// Σ (last token − first token) ÷ Σ output tokens, over `ok` requests.
+    TpotEffective,
     /// Requests per second that were `ok` and within every `slo:` bound.
     Goodput,
     /// Requests per second that were really sent.
@@ -220,10 +111,11 @@ pub enum Scalar {
 
 impl Scalar {
     /// Every scalar.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ThroughputRequests,
         Self::ThroughputOutputTokens,
         Self::ThroughputTotalTokens,
+        Self::TpotEffective,
         Self::Goodput,
         Self::AchievedRate,
         Self::ClientCpu,
@@ -236,6 +128,7 @@ impl Scalar {
             Self::ThroughputRequests => "throughput.requests",
             Self::ThroughputOutputTokens => "throughput.output_tokens",
             Self::ThroughputTotalTokens => "throughput.total_tokens",
+            Self::TpotEffective => "tpot.effective",
             Self::Goodput => "goodput",
             Self::AchievedRate => "achieved_rate",
             Self::ClientCpu => "client.cpu",
@@ -284,6 +177,9 @@ pub enum MetricError {
     /// A series without a way to summarise it.
     #[error("`{0}` is measured per request: say which summary, such as `{0}.p95`")]
     NeedsAggregate(&'static str),
+    /// Gaps summarised in a way that has no meaning for pooled measurements.
+    #[error("`{0}` is pooled over requests: it has percentiles and a maximum, such as `{0}.p95`")]
+    Pooled(&'static str),
     /// A bad percentile.
     #[error("`{name}`: {error}")]
     Percentile {
@@ -298,23 +194,8 @@ pub enum MetricError {
 }
 
 /// Metrics that are defined, whose rules come in a later version; a trailing dot means a prefix.
-const NOT_YET: [&str; 15] = [
-    "itl.",
-    "icl.",
-    "cap_wait.",
-    "dns.",
-    "tls.",
-    "server.",
-    "drift.",
-    "spike.",
-    "tpot.effective",
-    "cost",
-    "tokens.spent",
-    "knee.rate",
-    "recovery",
-    "itl",
-    "icl",
-];
+const NOT_YET: [&str; 10] =
+    ["cap_wait.", "dns.", "tls.", "server.", "drift.", "spike.", "cost", "tokens.spent", "knee.rate", "recovery"];
 
 impl Metric {
     /// The unit a bound on this metric is written in.
@@ -325,6 +206,7 @@ impl Metric {
             Self::ErrorShare(_) | Self::Attainment | Self::Scalar(Scalar::ClientCpu) => Unit::Share,
             Self::ErrorCount(_) => Unit::Count,
             Self::Scalar(Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens) => Unit::TokensPerSecond,
+            Self::Scalar(Scalar::TpotEffective) => Unit::Time,
             Self::Scalar(_) => Unit::PerSecond,
         }
     }
@@ -334,9 +216,10 @@ impl Metric {
     pub fn direction(self) -> Direction {
         match self {
             Self::Series(series, _) if series.unit() == Unit::Count => Direction::Neutral,
-            Self::Series(..) | Self::ErrorShare(_) | Self::ErrorCount(_) | Self::Scalar(Scalar::ClientCpu) => {
-                Direction::Lower
-            }
+            Self::Series(..)
+            | Self::ErrorShare(_)
+            | Self::ErrorCount(_)
+            | Self::Scalar(Scalar::ClientCpu | Scalar::TpotEffective) => Direction::Lower,
             Self::Attainment | Self::Scalar(_) => Direction::Higher,
         }
     }
@@ -354,6 +237,9 @@ impl Metric {
             Self::Scalar(Scalar::ThroughputTotalTokens) => {
                 "input and output tokens of ok requests ÷ (last end − first send)"
             }
+            Self::Scalar(Scalar::TpotEffective) => {
+                "Σ (last token − first token) ÷ Σ output tokens, over ok requests: a ratio of sums"
+            }
             Self::Scalar(Scalar::Goodput) => "requests that are ok and within every `slo:` bound, per second",
             Self::Scalar(Scalar::AchievedRate) => "requests sent per second, against the plan's own times",
             Self::Scalar(Scalar::ClientCpu) => "CPU time of this process ÷ (elapsed × cores it may use)",
@@ -366,7 +252,7 @@ impl Metric {
         match self {
             Self::Series(series, _) => series.needs_tokens(),
             Self::Scalar(scalar) => {
-                matches!(scalar, Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens)
+                matches!(scalar, Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens | Scalar::TpotEffective)
             }
             _ => false,
         }
@@ -377,17 +263,24 @@ impl Metric {
     pub fn is_latency(self) -> bool {
         match self {
             Self::Series(series, _) => series.unit() == Unit::Time && series != Series::SendLag,
-            Self::Attainment | Self::Scalar(Scalar::Goodput) => true,
+            Self::Attainment | Self::Scalar(Scalar::Goodput | Scalar::TpotEffective) => true,
             _ => false,
         }
     }
 
-    /// Names for a suggestion: every series with its common summaries, every error kind, every scalar.
-    fn common_names() -> Vec<String> {
+    /// The names that are offered to a person: every series with its common summaries, every error kind, every scalar.
+    #[must_use]
+    pub fn common_names() -> Vec<String> {
         let mut names = Vec::new();
         for series in Series::ALL {
-            for summary in ["p50", "p90", "p95", "p99", "max", "min", "stddev", "p50.all", "p95.all", "p99.all"] {
+            for summary in ["p50", "p90", "p95", "p99", "max"] {
                 names.push(format!("{}.{summary}", series.name()));
+            }
+            // Gaps are pooled: their mean and spread, and failed requests, have no meaning there.
+            if !series.is_pooled() {
+                for summary in ["mean", "min", "stddev", "p50.all", "p95.all", "p99.all"] {
+                    names.push(format!("{}.{summary}", series.name()));
+                }
             }
         }
         for kind in ErrorKind::ALL {
@@ -436,8 +329,8 @@ impl FromStr for Metric {
         let series = series.ok_or_else(|| Self::unknown(text))?;
         let aggregate = match summary {
             None => return Err(MetricError::NeedsAggregate(series.name())),
-            Some("mean") => return Err(MetricError::NotYet(text.to_owned())),
             Some("max") => Aggregate::Max,
+            Some("mean") => Aggregate::Mean,
             Some("min") => Aggregate::Min,
             Some("stddev") => Aggregate::Stddev,
             Some(summary) => {
@@ -451,6 +344,9 @@ impl FromStr for Metric {
                 if of_all { Aggregate::PercentileOfAll(percentile) } else { Aggregate::Percentile(percentile) }
             }
         };
+        if series.is_pooled() && !matches!(aggregate, Aggregate::Percentile(_) | Aggregate::Max) {
+            return Err(MetricError::Pooled(series.name()));
+        }
         Ok(Self::Series(series, aggregate))
     }
 }
@@ -465,6 +361,7 @@ impl fmt::Display for Metric {
                     Aggregate::PercentileOfAll(percentile) => write!(out, ".{percentile}.all"),
                     Aggregate::Max => out.write_str(".max"),
                     Aggregate::Min => out.write_str(".min"),
+                    Aggregate::Mean => out.write_str(".mean"),
                     Aggregate::Stddev => out.write_str(".stddev"),
                 }
             }
@@ -519,10 +416,11 @@ mod tests {
 
     #[test]
     fn what_is_not_there_yet_says_so() {
-        for name in ["itl.p95", "ttft.mean", "knee.rate", "server.queue.max", "tpot.effective"] {
+        for name in ["knee.rate", "server.queue.max", "drift.ttft"] {
             assert_eq!(name.parse::<Metric>(), Err(MetricError::NotYet(name.into())));
         }
         assert_eq!("ttft".parse::<Metric>(), Err(MetricError::NeedsAggregate("ttft")));
+        assert_eq!("itl.mean".parse::<Metric>(), Err(MetricError::Pooled("itl")));
         assert!(matches!("ttft.p100".parse::<Metric>(), Err(MetricError::Percentile { .. })));
     }
 }

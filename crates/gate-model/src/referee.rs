@@ -54,4 +54,9 @@ pub trait Prompts: Send + Sync {
     fn measured(&self, request: &PlannedRequest) -> Prompt;
     /// The prompt of a warm-up request, from a set that shares nothing with the measured ones.
     fn warmup(&self, request: &PlannedRequest) -> Prompt;
+    /// Learns from warm-up how many tokens the server counts where so many were planned, so that measured
+    /// prompts come nearer to their plan. Each pair is (planned, counted).
+    fn fit(&self, counted: &[(u32, u64)]) {
+        let _ = counted;
+    }
 }

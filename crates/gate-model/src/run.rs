@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, GateSpec, Nanos, Plan, Sample, is_gate_name};
+use crate::{Arm, GateSpec, MaxTokensField, Nanos, Plan, Sample, is_gate_name};
 
 /// The version of the run journal's format.
 pub const RUN_SCHEMA: u32 = 1;
@@ -48,6 +48,9 @@ pub struct RunHeader {
     pub clock: String,
     /// The machine; absent in a simulation.
     pub host: Option<Host>,
+    /// How many requests repeat an earlier prompt.
+    #[serde(default)]
+    pub repeated_prompts: u32,
     /// The other tool's format this run was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_from: Option<String>,
@@ -72,6 +75,7 @@ impl RunHeader {
             percentiles: "nearest rank".to_owned(),
             clock: "user".to_owned(),
             host: None,
+            repeated_prompts: 0,
             imported_from: None,
         }
     }
@@ -118,6 +122,9 @@ pub struct RunEnd {
     pub at: Nanos,
     /// The client's health.
     pub health: Health,
+    /// The field for the length of answers that the server wanted in warm-up, where it was not the spec's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched_to: Option<MaxTokensField>,
 }
 
 /// One line of a journal.

@@ -10,14 +10,26 @@ use crate::{Check, EngineParams, Nanos, PerSecond, Secret, Shape};
 pub enum Api {
     /// OpenAI chat completions.
     OpenaiChat,
+    /// OpenAI completions, the older route.
+    OpenaiCompletions,
+    /// Anthropic messages.
+    Anthropic,
+    /// Ollama's own chat.
+    Ollama,
 }
 
 impl Api {
+    /// Every dialect.
+    pub const ALL: [Self; 4] = [Self::OpenaiChat, Self::OpenaiCompletions, Self::Anthropic, Self::Ollama];
+
     /// The name as written in a spec.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiCompletions => "openai-completions",
+            Self::Anthropic => "anthropic",
+            Self::Ollama => "ollama",
         }
     }
 }
@@ -67,6 +79,62 @@ impl Default for Ready {
     }
 }
 
+/// How answers come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// As a stream of events.
+    #[default]
+    Streamed,
+    /// As one body: only end-to-end time, errors, tokens and throughput are measured.
+    Whole,
+}
+
+/// The field that says how long an answer may be, where the dialect has two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    /// `max_tokens`.
+    #[default]
+    MaxTokens,
+    /// `max_completion_tokens`, which newer OpenAI models want.
+    MaxCompletionTokens,
+}
+
+impl MaxTokensField {
+    /// The field's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+}
+
+/// Which authorities may vouch for a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Roots {
+    /// Mozilla's, as compiled in.
+    #[default]
+    Webpki,
+    /// The system's.
+    System,
+}
+
+/// How a server's certificate is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tls {
+    /// A PEM file of further authorities.
+    pub ca: Option<String>,
+    /// The usual authorities.
+    pub roots: Roots,
+    /// Whether any certificate is accepted; every report says so.
+    pub insecure: bool,
+}
+
 /// The endpoint under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
@@ -83,6 +151,12 @@ pub struct Target {
     /// Fields merged into every request's body. Values that came from the environment are in custody of
     /// the redactor, and replaced in everything written.
     pub extra_body: serde_json::Map<String, serde_json::Value>,
+    /// How answers come.
+    pub delivery: Delivery,
+    /// The field that says how long an answer may be.
+    pub max_tokens_field: MaxTokensField,
+    /// How its certificate is checked, over `https`.
+    pub tls: Tls,
     /// Waiting for it.
     pub ready: Ready,
 }
@@ -98,6 +172,9 @@ impl Target {
             key: None,
             headers: Vec::new(),
             extra_body: serde_json::Map::new(),
+            delivery: Delivery::Streamed,
+            max_tokens_field: MaxTokensField::MaxTokens,
+            tls: Tls::default(),
             ready: Ready::default(),
         }
     }
@@ -215,6 +292,19 @@ pub struct Length {
 pub enum Cache {
     /// Every prompt starts with a nonce of its own: no prefix is ever shared.
     Bust,
+    /// Prompts are sent as they are and may repeat, so the cache is warm: it is what is measured.
+    Warm,
+}
+
+/// How long answers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputLength {
+    /// The model may stop before the planned length.
+    #[default]
+    AtMost,
+    /// The server is asked to go on to the planned length (`ignore_eos` and `min_tokens`, where it knows them).
+    Exact,
 }
 
 /// The prompts.
@@ -226,6 +316,12 @@ pub struct PromptSpec {
     pub output_tokens: Length,
     /// The prefix cache.
     pub cache: Cache,
+    /// How long answers are.
+    pub output: OutputLength,
+    /// A system prompt, sent before every prompt.
+    pub system: Option<String>,
+    /// A JSON Lines file of prompts, one row a request, instead of built-in prose.
+    pub file: Option<String>,
 }
 
 impl Default for PromptSpec {
@@ -235,6 +331,9 @@ impl Default for PromptSpec {
             input_tokens: Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal },
             output_tokens: Length { mean: 150.0, stddev: 20.0, min: 10, max: 500, shape: Shape::Normal },
             cache: Cache::Bust,
+            output: OutputLength::AtMost,
+            system: None,
+            file: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, EndReason, ExitCode, Health, Metric, Nanos, Outcome, Outcomes, Override, Quantity};
+use crate::{Check, EndReason, ExitCode, Health, MaxTokensField, Metric, Nanos, Outcome, Outcomes, Override, Quantity};
 
 /// The version of the verdict's file format.
 pub const VERDICT_SCHEMA: u32 = 1;
@@ -101,6 +101,11 @@ pub enum CheckOutcome {
         /// Why.
         cause: Cause,
     },
+    /// It is waived: nothing follows from it.
+    Waived {
+        /// What became of it otherwise.
+        otherwise: Box<CheckOutcome>,
+    },
 }
 
 /// The rule that decided a check.
@@ -115,8 +120,12 @@ pub enum Rule {
     Counted,
     /// Largest or smallest: one request violates.
     Extreme,
-    /// A number the run has once, compared as it is.
+    /// A number compared as it is: the run has it once, or `decide: point` asks for it.
     Point,
+    /// A mean against a limit: Student's t with a design effect.
+    Mean,
+    /// A percentile of pooled gaps: the mean, over requests, of gaps beyond the limit less those it allows.
+    Cluster,
 }
 
 /// What a check's rule saw.
@@ -256,6 +265,25 @@ pub enum Finding {
     },
     /// The gate's only latency checks are end to end.
     OnlyEndToEnd,
+    /// The server wanted the other field for the length of answers, and got it.
+    MaxTokensFieldSwitched {
+        /// The field it got.
+        to: MaxTokensField,
+    },
+    /// The server's certificate was not checked.
+    InsecureTls,
+    /// A check's waiver has ended, so it counts again.
+    WaiverEnded {
+        /// The check, as written.
+        check: String,
+        /// The last day it worked.
+        until: String,
+    },
+    /// Some prompts were sent more than once.
+    RepeatedPrompts {
+        /// How many requests repeated an earlier prompt.
+        count: u32,
+    },
 }
 
 /// A number of the run that is shown whether or not a check names it.
@@ -354,6 +382,9 @@ pub struct Verdict {
     pub exit: ExitCode,
     /// What outcomes other than violated and met cost the build.
     pub policy: Outcomes,
+    /// Whether `--report-only` turned the exit code of a violated or inconclusive gate into 0.
+    #[serde(default)]
+    pub report_only: bool,
     /// Every declared and implied check.
     pub checks: Vec<CheckVerdict>,
     /// What a reader should know.

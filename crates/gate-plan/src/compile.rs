@@ -1,10 +1,11 @@
 //! A spec to its plan.
 
-use gate_model::{Arm, Arrivals, GateSpec, Load, Nanos, PLAN_SCHEMA, Plan, PlannedRequest};
+use gate_model::{Arrivals, Cache, GateSpec, Load, Nanos, Plan, PlannedRequest};
 
 use crate::draw::{Draws, Purpose};
 use crate::error::PlanError;
-use crate::lengths::Truncated;
+use crate::lengths::{Truncated, typical};
+use crate::prompt_file::{PromptFile, PromptRow};
 
 /// The most requests a plan holds, warm-up and measured each.
 const MOST_REQUESTS: u32 = 1_000_000;
@@ -22,47 +23,77 @@ const LONGEST: Nanos = Nanos::from_secs(24 * 60 * 60);
 /// depends on the spec and its own index alone, never on how many follow it, so the shorter plan is a prefix
 /// of the longer one.
 ///
+/// `file` is what `prompts.file` holds. Its first rows are measured, in its order, and its last ones are for warm-up;
+/// the two never overlap. A request then has the input tokens of its row by [`gate_tokens::estimate`], and the row's
+/// output tokens where it has any.
+///
+/// Input tokens are those of the prompt without `prompts.system`, which comes on top. With `cache: warm` and no file,
+/// where one text is sent throughout, they are the mean.
+///
 /// # Errors
 ///
-/// [`PlanError`] where the spec's numbers allow no plan.
-pub fn plan(spec: &GateSpec, looks: &[u32]) -> Result<Plan, PlanError> {
-    let count = last_look(looks)?;
+/// [`PlanError`] where the spec's numbers or the file allow no plan.
+pub fn plan(spec: &GateSpec, looks: &[u32], file: Option<&PromptFile>) -> Result<Plan, PlanError> {
+    let (count, warmup) = (last_look(looks)?, spec.load.warmup);
     at_most("load.iterations", count)?;
-    at_most("load.warmup", spec.load.warmup)?;
+    at_most("load.warmup", warmup)?;
+    match (file, &spec.prompts.file) {
+        (Some(file), _) => check_rows(file, count, spec)?,
+        (None, Some(name)) => return Err(PlanError::FileNotRead { file: name.clone() }),
+        (None, None) => {}
+    }
 
-    let seed = spec.load.seed;
-    let inputs = Truncated::new("prompts.input_tokens", &spec.prompts.input_tokens)?;
-    let outputs = Truncated::new("prompts.output_tokens", &spec.prompts.output_tokens)?;
-    let warmup_lengths = inputs.draw(seed, Purpose::WarmupInputLengths, spec.load.warmup).zip(outputs.draw(
-        seed,
-        Purpose::WarmupOutputLengths,
-        spec.load.warmup,
-    ));
-    let lengths =
-        inputs.draw(seed, Purpose::InputLengths, count).zip(outputs.draw(seed, Purpose::OutputLengths, count));
+    let warmup_purposes = (Purpose::WarmupInputLengths, Purpose::WarmupOutputLengths);
+    let warmup_lengths = lengths(spec, warmup_purposes, warmup, file.map(|file| file.warmup(warmup)))?;
+    let measured_purposes = (Purpose::InputLengths, Purpose::OutputLengths);
+    let measured_lengths = lengths(spec, measured_purposes, count, file.map(|file| file.measured(count)))?;
+    let requests = (0..).zip(arrivals(&spec.load, count)?).zip(measured_lengths);
+    let requests = requests.map(|((index, at), lengths)| request(index, at, lengths)).collect();
+    let warmup = (0..).zip(warmup_lengths).map(|(index, lengths)| request(index, Nanos::ZERO, lengths)).collect();
+    Ok(Plan { warmup, ..Plan::new(spec, looks.to_vec(), requests) })
+}
 
-    let plan = Plan {
-        schema: PLAN_SCHEMA,
-        seed,
-        scenarios: vec![spec.name.clone()],
-        looks: looks.to_vec(),
-        warmup: (0..).zip(warmup_lengths).map(|(index, lengths)| request(index, Nanos::ZERO, lengths)).collect(),
-        requests: (0..)
-            .zip(arrivals(&spec.load, count)?)
-            .zip(lengths)
-            .map(|((index, at), lengths)| request(index, at, lengths))
-            .collect(),
+/// The file has rows for every request, and more than one prompt where that is asked for.
+fn check_rows(file: &PromptFile, measured: u32, spec: &GateSpec) -> Result<(), PlanError> {
+    let (rows, warmup) = (file.rows().len(), spec.load.warmup);
+    if (rows as u64) < u64::from(measured) + u64::from(warmup) {
+        return Err(PlanError::TooFewRows { rows, measured, warmup });
+    }
+    let one_prompt = measured > 1 && file.repeats(measured) == measured - 1;
+    if one_prompt && spec.prompts.cache != Cache::Warm {
+        return Err(PlanError::OnePrompt { measured });
+    }
+    Ok(())
+}
+
+/// Input and output tokens of the first `count` requests of a phase, whose draws have these purposes.
+fn lengths(
+    spec: &GateSpec,
+    (inputs, outputs): (Purpose, Purpose),
+    count: u32,
+    rows: Option<&[PromptRow]>,
+) -> Result<Vec<(u32, u32)>, PlanError> {
+    let (seed, prompts) = (spec.load.seed, &spec.prompts);
+    let output_lengths = Truncated::new("prompts.output_tokens", &prompts.output_tokens)?;
+    let outputs = output_lengths.draw(seed, outputs, count);
+    if let Some(rows) = rows {
+        let of_row = |(row, drawn): (&PromptRow, u32)| (row.input_tokens(), row.output_tokens.unwrap_or(drawn));
+        return Ok(rows.iter().zip(outputs).map(of_row).collect());
+    }
+    let key = "prompts.input_tokens";
+    let input_lengths = Truncated::new(key, &prompts.input_tokens)?;
+    let lengths: Vec<(u32, u32)> = match prompts.cache {
+        Cache::Bust => input_lengths.draw(seed, inputs, count).zip(outputs).collect(),
+        Cache::Warm => outputs.map(|output| (typical(&prompts.input_tokens), output)).collect(),
     };
-    match plan.warmup.iter().chain(&plan.requests).find(|request| request.input_tokens > MOST_INPUT_TOKENS) {
-        Some(&PlannedRequest { index, input_tokens: tokens, .. }) => {
-            Err(PlanError::TooLarge { key: "prompts.input_tokens", index, tokens, limit: MOST_INPUT_TOKENS })
-        }
-        None => Ok(plan),
+    match (0..).zip(&lengths).find(|(_, (tokens, _))| *tokens > MOST_INPUT_TOKENS) {
+        Some((index, &(tokens, _))) => Err(PlanError::TooLarge { key, index, tokens, limit: MOST_INPUT_TOKENS }),
+        None => Ok(lengths),
     }
 }
 
 fn request(index: u32, at: Nanos, (input_tokens, output_tokens): (u32, u32)) -> PlannedRequest {
-    PlannedRequest { index, scenario: 0, arm: Arm::Target, pair: None, turn: 0, at, input_tokens, output_tokens }
+    PlannedRequest { index, at, input_tokens, output_tokens, ..PlannedRequest::default() }
 }
 
 fn last_look(looks: &[u32]) -> Result<u32, PlanError> {

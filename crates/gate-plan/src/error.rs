@@ -87,4 +87,33 @@ pub enum PlanError {
         /// The greatest, in tokens.
         max: u32,
     },
+    /// The spec names a prompt file, and the plan was asked for without it.
+    #[error("`prompts.file` is `{file}`, and no plan is possible without its text: read it first")]
+    FileNotRead {
+        /// The file as the spec names it.
+        file: String,
+    },
+    /// The prompt file has fewer rows than there are requests.
+    #[error(
+        "`prompts.file` has {rows} rows, and {measured} measured requests and {warmup} for warm-up need {}: add rows, \
+         or lower `load.iterations`, `load.extend` or `load.warmup`",
+        u64::from(*.measured) + u64::from(*.warmup)
+    )]
+    TooFewRows {
+        /// How many rows there are.
+        rows: usize,
+        /// Measured requests, those of an extension included.
+        measured: u32,
+        /// Warm-up requests.
+        warmup: u32,
+    },
+    /// Every measured row is the same prompt, and the spec does not say that this is meant.
+    #[error(
+        "the first {measured} rows of `prompts.file`, those that are measured, are all the same prompt: vary them, or \
+         set `prompts.cache: warm` where one prompt is meant"
+    )]
+    OnePrompt {
+        /// Measured requests.
+        measured: u32,
+    },
 }

@@ -87,6 +87,12 @@ impl Truncated {
     }
 }
 
+/// The length that stands for a whole distribution: its mean, brought into its bounds.
+pub(crate) fn typical(length: &Length) -> u32 {
+    // Not `clamp`, which panics where the bounds are out of order.
+    (length.mean.round() as u32).max(length.min).min(length.max)
+}
+
 /// The distribution with this mean and standard deviation; `None` where no parameters give them.
 fn shaped(shape: Shape, mean: f64, stddev: f64) -> Option<Box<dyn ContinuousCDF<f64, f64>>> {
     match shape {

@@ -13,6 +13,13 @@ const MASK: u64 = (1 << (8 * LENGTH)) - 1;
 /// 2⁴⁸ divided by the golden ratio, made odd: multiples of it differ, and spread over the leading words evenly.
 const STEP: u64 = 0x9e37_79b9_7f4b;
 
+/// Whose nonces: those of warm-up requests lie past every index of a measured one.
+#[derive(Clone, Copy)]
+pub(crate) enum Phase {
+    Measured = 0,
+    Warmup = 1,
+}
+
 /// Where a run's nonces start; different runs start at unrelated places.
 pub(crate) struct Nonces {
     words: Vec<&'static str>,
@@ -26,8 +33,9 @@ impl Nonces {
         Self { words: WORDS.split_whitespace().collect(), start }
     }
 
-    /// The nonce of a number. Within a run, numbers below 2⁴⁸ never share one.
-    pub(crate) fn get(&self, number: u64) -> String {
+    /// The nonce of a number. Within a run no two share one.
+    pub(crate) fn get(&self, phase: Phase, number: u32) -> String {
+        let number = (phase as u64) << 32 | u64::from(number);
         let bits = self.start.wrapping_add(number.wrapping_mul(STEP)) & MASK;
         let bytes = bits.to_be_bytes().into_iter().skip(8 - LENGTH as usize);
         let words: Vec<&str> = bytes.filter_map(|byte| self.words.get(usize::from(byte)).copied()).collect();
@@ -53,10 +61,9 @@ mod tests {
     #[test]
     fn the_leading_words_are_spread_evenly() {
         let nonces = Nonces::new("run");
-        let leading = |words: usize, count: u64| {
-            let heads: HashSet<Vec<String>> =
-                (0..count).map(|i| nonces.get(i).split(' ').take(words).map(str::to_owned).collect()).collect();
-            heads.len() as u64
+        let leading = |words: usize, count: u32| {
+            let nonces = (0..count).map(|number| nonces.get(Phase::Measured, number));
+            nonces.map(|nonce| nonce.split(' ').take(words).collect::<Vec<_>>().join(" ")).collect::<HashSet<_>>().len()
         };
         assert!(leading(1, 100) >= 95, "{}", leading(1, 100));
         assert_eq!(leading(2, 20_000), 20_000);
@@ -64,7 +71,7 @@ mod tests {
 
     #[test]
     fn runs_differ() {
-        let of = |run: &str| (0..1000).map(|i| Nonces::new(run).get(i)).collect::<HashSet<_>>();
+        let of = |run: &str| (0..1000).map(|i| Nonces::new(run).get(Phase::Measured, i)).collect::<HashSet<_>>();
         assert!(of("a").is_disjoint(&of("b")));
     }
 }

@@ -1,79 +1,127 @@
-//! The text of each request.
+//! What each request says.
 
-use gate_model::{GateSpec, Message, PlannedRequest, Prompt, Prompts, Role};
+use gate_model::{Cache, GateSpec, Message, PlannedRequest, Prompt, Prompts, Role};
 
-use crate::draw::{Draws, Purpose};
-use crate::nonce::Nonces;
-use crate::prose::Prose;
+use crate::nonce::{Nonces, Phase};
+use crate::prompt_file::{PromptFile, PromptRow};
+use crate::texts::{ProseTexts, repeated};
 
-const MEASURED: &str = include_str!("pride_and_prejudice.txt");
-const WARMUP: &str = include_str!("persuasion.txt");
-
-/// Nonces of warm-up requests count from here, past every index of a measured one.
-const WARMUP_NONCES: u64 = 1 << 32;
-
-/// Prompts of natural text: a nonce, a passage, and the wish for a continuation, one user message in all.
+/// The prompts of one run of a gate, as its spec asks for them.
 ///
-/// The passage is cut from public-domain prose by (seed, index); warm-up passages come from another book. The
-/// nonce is drawn from (run id, index) and is the only part that differs between two runs of one plan. Both
-/// arms of a pair get the same text.
+/// **From built-in prose**, without a `prompts.file`: a nonce, a passage, and the wish for a continuation, in one
+/// message of the user. The passage is cut from public-domain prose by (seed, index); warm-up passages come from
+/// another book. The message has the planned input tokens by [`gate_tokens::estimate`], to one token from 25 tokens
+/// on and to four below; the shortest has about 13. With `cache: warm` one text without a nonce is sent throughout,
+/// in warm-up too, so that the cache is warm when it is measured.
 ///
-/// The message has the planned input tokens by [`gate_tokens::estimate`], to one token from 25 tokens on
-/// and to four below; the shortest message has about 13. The server's chat template adds its own.
-pub struct ProsePrompts {
-    seed: u64,
-    nonces: Nonces,
-    measured: Prose,
-    warmup: Prose,
+/// **From a file**: the messages of each request's row as they are, the first rows for measured requests and the last
+/// ones for warm-up. With `cache: bust` the first message of the user begins with a nonce and a line break, which the
+/// planned input tokens leave out; with `cache: warm` nothing is added.
+///
+/// The nonce is drawn from (run id, index) and, against servers that count alike, is the only part that differs
+/// between two runs of one plan. Both arms of a pair get the same text.
+///
+/// `prompts.system` goes before all of this, except where a row of the file has a system message of its own: the row's
+/// is then the only one. Its tokens come on top of the planned ones.
+///
+/// # Fitted lengths
+///
+/// Servers count by tokenizers and templates of their own. [`Prompts::fit`] takes what they counted in warm-up, and
+/// from then on a measured message of built-in prose is as long as makes the server count about the planned tokens:
+/// its scale (0.5 to 2) and what its template adds (0 to 200 tokens) are a line of least squares, or only the latter
+/// where the planned lengths hardly differ. With a system prompt, whose tokens the server counts too, only the scale
+/// is fitted. The first fit counts; with `cache: warm` or a file nothing is fitted. Servers that count alike get equal
+/// texts, and the plan itself stays as it is. Before a fit, the template's tokens come on top.
+pub struct SpecPrompts {
+    system: Option<Message>,
+    source: Source,
 }
 
-impl ProsePrompts {
-    /// The prompts of one run of a gate.
+enum Source {
+    /// Prose, another passage in each request.
+    Prose(Box<ProseTexts>),
+    /// One text in all requests.
+    Repeated(String),
+    /// The rows of a file, with so many for warm-up.
+    File { file: PromptFile, warmup: u32, nonces: Option<Nonces> },
+}
+
+impl SpecPrompts {
+    /// The prompts of one run; `file` is what the spec's `prompts.file` holds, as given to [`crate::plan`].
     #[must_use]
-    pub fn new(spec: &GateSpec, run_id: &str) -> Self {
-        Self {
-            seed: spec.load.seed,
-            nonces: Nonces::new(run_id),
-            measured: Prose::new(MEASURED),
-            warmup: Prose::new(WARMUP),
+    pub fn new(spec: &GateSpec, run_id: &str, file: Option<&PromptFile>) -> Self {
+        let system = spec.prompts.system.clone().map(|text| Message { role: Role::System, text });
+        let source = match (file, spec.prompts.cache) {
+            (None, Cache::Bust) => Source::Prose(Box::new(ProseTexts::new(spec, run_id))),
+            (None, Cache::Warm) => Source::Repeated(repeated(spec)),
+            (Some(file), cache) => {
+                let nonces = (cache == Cache::Bust).then(|| Nonces::new(run_id));
+                Source::File { file: file.clone(), warmup: spec.load.warmup, nonces }
+            }
+        };
+        Self { system, source }
+    }
+
+    /// The messages with the system prompt before them, unless they have their own.
+    fn prompt(&self, mut messages: Vec<Message>) -> Prompt {
+        if let Some(system) = &self.system
+            && !messages.iter().any(|message| message.role == Role::System)
+        {
+            messages.insert(0, system.clone());
         }
+        Prompt { messages }
     }
 }
 
-impl Prompts for ProsePrompts {
+impl Prompts for SpecPrompts {
     fn measured(&self, request: &PlannedRequest) -> Prompt {
         let number = number(request);
-        prompt(request, &self.nonces.get(number), &self.measured, Draws::new(self.seed, Purpose::Passage, number))
+        self.prompt(match &self.source {
+            Source::Prose(texts) => vec![user(texts.measured(request, number))],
+            Source::Repeated(text) => vec![user(text.clone())],
+            Source::File { file, nonces, .. } => {
+                let nonce = nonces.as_ref().map(|nonces| nonces.get(Phase::Measured, number));
+                messages(file.rows(), number, nonce)
+            }
+        })
     }
 
     fn warmup(&self, request: &PlannedRequest) -> Prompt {
         let number = number(request);
-        let draws = Draws::new(self.seed, Purpose::WarmupPassage, number);
-        prompt(request, &self.nonces.get(WARMUP_NONCES + number), &self.warmup, draws)
+        self.prompt(match &self.source {
+            Source::Prose(texts) => vec![user(texts.warmup(request, number))],
+            Source::Repeated(text) => vec![user(text.clone())],
+            Source::File { file, warmup, nonces } => {
+                let nonce = nonces.as_ref().map(|nonces| nonces.get(Phase::Warmup, number));
+                messages(file.warmup(*warmup), number, nonce)
+            }
+        })
+    }
+
+    fn fit(&self, counted: &[(u32, u64)]) {
+        if let Source::Prose(texts) = &self.source {
+            texts.fit(counted);
+        }
     }
 }
 
 /// What a request's text is drawn by: both arms of a pair say the same.
-fn number(request: &PlannedRequest) -> u64 {
-    u64::from(request.pair.unwrap_or(request.index))
+fn number(request: &PlannedRequest) -> u32 {
+    request.pair.unwrap_or(request.index)
 }
 
-fn prompt(request: &PlannedRequest, nonce: &str, prose: &Prose, mut draws: Draws) -> Prompt {
-    let goal = 1000 * u64::from(request.input_tokens);
-    // A word is more than a token, so an answer of as many words is long enough to be cut where planned.
-    let words = request.output_tokens;
-    let left = |wish: &str| goal.checked_sub(gate_tokens::thousandths(&format!("{nonce}\n\n{wish}")));
-    // A passage is worth its place from half the shortest on: the message is then closer to the goal with it.
-    let room = |wish: &String| left(wish).filter(|&left| 2 * left >= prose.shortest());
+fn user(text: String) -> Message {
+    Message { role: Role::User, text }
+}
 
-    let long = format!("Continue this text in about {words} words.");
-    let short = format!("Write {words} words.");
-    let text = [long, short.clone()]
-        .iter()
-        .find_map(|wish| {
-            let passage = prose.passage(&mut draws, room(wish)?);
-            Some(format!("{nonce}\n{passage}\n{wish}"))
-        })
-        .unwrap_or_else(|| format!("{nonce}\n{short}"));
-    Prompt { messages: vec![Message { role: Role::User, text }] }
+/// The messages of a row, with a nonce in front of what the user says first. A plan has a row for each request; for
+/// one of another plan the last row stands in.
+fn messages(rows: &[PromptRow], number: u32, nonce: Option<String>) -> Vec<Message> {
+    let row = rows.get(number as usize).or(rows.last());
+    let mut messages = row.map_or_else(Vec::new, |row| row.messages.clone());
+    let first = messages.iter_mut().find(|message| message.role == Role::User);
+    if let (Some(nonce), Some(first)) = (nonce, first) {
+        first.text.insert_str(0, &format!("{nonce}\n"));
+    }
+    messages
 }

@@ -9,7 +9,8 @@ pub struct Totals {
     pub requests: u64,
     /// Warm-up requests.
     pub warmup: u64,
-    /// Input tokens as planned, warm-up included. The server counts by its own tokenizer and adds its template.
+    /// Input tokens as planned, warm-up included. The server counts by its own tokenizer; its template and
+    /// `prompts.system` come on top.
     pub input_tokens: u64,
     /// Output tokens at most, warm-up included.
     pub output_tokens: u64,

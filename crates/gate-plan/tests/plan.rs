@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod support {
     use gate_model::{Endpoint, GateSpec, Plan, PlannedRequest, Prompt, Prompts};
-    use gate_plan::ProsePrompts;
+    use gate_plan::SpecPrompts;
 
     pub(crate) fn spec(seed: u64) -> GateSpec {
         let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
@@ -12,7 +12,7 @@ mod support {
     }
 
     pub(crate) fn plan(spec: &GateSpec) -> Plan {
-        gate_plan::plan(spec, &spec.load.iterations.looks()).unwrap()
+        gate_plan::plan(spec, &spec.load.iterations.looks(), None).unwrap()
     }
 
     pub(crate) fn request(index: u32, input_tokens: u32) -> PlannedRequest {
@@ -25,7 +25,7 @@ mod support {
     }
 
     /// The text of every request, measured ones first.
-    pub(crate) fn texts(prompts: &ProsePrompts, plan: &Plan) -> Vec<String> {
+    pub(crate) fn texts(prompts: &SpecPrompts, plan: &Plan) -> Vec<String> {
         let measured = plan.requests.iter().map(|request| prompts.measured(request));
         let warmup = plan.warmup.iter().map(|request| prompts.warmup(request));
         measured.chain(warmup).map(|prompt| text(&prompt).to_owned()).collect()
@@ -58,9 +58,9 @@ mod plans {
     #[test]
     fn a_longer_plan_begins_as_the_shorter_one() {
         let spec = spec(7);
-        let long = gate_plan::plan(&spec, &[30, 50, 100]).unwrap();
+        let long = gate_plan::plan(&spec, &[30, 50, 100], None).unwrap();
         for looks in [&[30, 50][..], &[7], &[99]] {
-            let short = gate_plan::plan(&spec, looks).unwrap();
+            let short = gate_plan::plan(&spec, looks, None).unwrap();
             assert_eq!(short.looks, looks);
             assert_eq!(short.warmup, long.warmup);
             assert_eq!(short.requests, long.requests[..short.requests.len()]);
@@ -190,7 +190,7 @@ mod plans {
         let fails = |change: fn(&mut GateSpec)| {
             let mut spec = spec(0);
             change(&mut spec);
-            gate_plan::plan(&spec, &spec.load.iterations.looks()).unwrap_err().to_string()
+            gate_plan::plan(&spec, &spec.load.iterations.looks(), None).unwrap_err().to_string()
         };
         let messages = [
             fails(|spec| spec.prompts.input_tokens.min = 1400),
@@ -222,7 +222,7 @@ mod plans {
         ];
         assert_eq!(messages, expected);
         for looks in [&[][..], &[0], &[30, 30], &[50, 30]] {
-            let error = gate_plan::plan(&spec(0), looks).unwrap_err();
+            let error = gate_plan::plan(&spec(0), looks, None).unwrap_err();
             assert_eq!(error, PlanError::Looks { looks: looks.to_vec() });
         }
     }
@@ -236,7 +236,7 @@ mod plans {
                 let mut spec = spec(0);
                 let length = &mut spec.prompts.input_tokens;
                 (length.mean, length.stddev, length.min, length.max, length.shape) = (mean, stddev, min, max, shape);
-                if let Ok(plan) = gate_plan::plan(&spec, &[20]) {
+                if let Ok(plan) = gate_plan::plan(&spec, &[20], None) {
                     assert!(plan.requests.iter().all(|request| (min..=max).contains(&request.input_tokens)));
                     assert!(totals(&plan).input_tokens > 0);
                 }
@@ -249,15 +249,15 @@ mod plans {
 mod prompts {
     use std::collections::HashSet;
 
-    use gate_model::{Arm, Prompts, Role};
-    use gate_plan::ProsePrompts;
+    use gate_model::{Arm, Cache, Plan, Prompt, Prompts, Role};
+    use gate_plan::SpecPrompts;
 
     use crate::support::{hex_digest, plan, request, spec, text, texts, without_nonce};
 
     #[test]
     fn a_prompt_has_about_its_planned_tokens() {
         for seed in [0, 1, 2] {
-            let prompts = ProsePrompts::new(&spec(seed), "run");
+            let prompts = SpecPrompts::new(&spec(seed), "run", None);
             for (index, planned) in (1..400).chain((400..2100).step_by(7)).chain([5000, 20_000]).enumerate() {
                 let request = request(index as u32, planned);
                 for prompt in [prompts.measured(&request), prompts.warmup(&request)] {
@@ -273,12 +273,12 @@ mod prompts {
     #[test]
     fn equal_seed_and_index_give_equal_text_apart_from_the_nonce() {
         let spec = spec(9);
-        let (one, other) = (ProsePrompts::new(&spec, "one"), ProsePrompts::new(&spec, "other"));
+        let (one, other) = (SpecPrompts::new(&spec, "one", None), SpecPrompts::new(&spec, "other", None));
         for request in &plan(&spec).requests {
             let (left, right) = (one.measured(request), other.measured(request));
             assert_eq!(without_nonce(&left), without_nonce(&right));
             assert_ne!(text(&left), text(&right));
-            assert_eq!(left, ProsePrompts::new(&spec, "one").measured(request));
+            assert_eq!(left, SpecPrompts::new(&spec, "one", None).measured(request));
             assert_eq!(left.messages[0].role, Role::User);
         }
     }
@@ -286,7 +286,7 @@ mod prompts {
     #[test]
     fn no_two_requests_share_a_text_or_the_words_they_start_with() {
         let spec = spec(4);
-        let prompts = ProsePrompts::new(&spec, "run");
+        let prompts = SpecPrompts::new(&spec, "run", None);
         let all = texts(&prompts, &plan(&spec));
         let passages: HashSet<&str> = all.iter().map(|text| text.split_once('\n').unwrap().1).collect();
         assert_eq!(passages.len(), all.len());
@@ -301,7 +301,7 @@ mod prompts {
 
     #[test]
     fn both_arms_of_a_pair_get_the_same_text() {
-        let prompts = ProsePrompts::new(&spec(4), "run");
+        let prompts = SpecPrompts::new(&spec(4), "run", None);
         let (mut target, mut reference) = (request(8, 300), request(9, 300));
         (target.pair, reference.pair, reference.arm) = (Some(4), Some(4), Arm::Reference);
         assert_eq!(prompts.measured(&target), prompts.measured(&reference));
@@ -309,7 +309,7 @@ mod prompts {
 
     #[test]
     fn the_wish_names_the_planned_output() {
-        let prompts = ProsePrompts::new(&spec(4), "run");
+        let prompts = SpecPrompts::new(&spec(4), "run", None);
         let prompt = prompts.measured(&request(0, 100));
         assert!(text(&prompt).ends_with("\nContinue this text in about 150 words."), "{}", text(&prompt));
     }
@@ -323,7 +323,7 @@ mod prompts {
         assert!(measured.is_disjoint(&warmup));
 
         let spec = spec(2);
-        let prompts = ProsePrompts::new(&spec, "run");
+        let prompts = SpecPrompts::new(&spec, "run", None);
         for index in 0..50 {
             let request = request(index, 800);
             assert!(warmup.iter().all(|sentence| !text(&prompts.measured(&request)).contains(sentence)));
@@ -334,10 +334,117 @@ mod prompts {
     #[test]
     fn a_seed_gives_these_texts_for_ever() {
         let spec = spec(0);
-        let all = texts(&ProsePrompts::new(&spec, "run"), &plan(&spec));
+        let all = texts(&SpecPrompts::new(&spec, "run", None), &plan(&spec));
         assert_eq!(
             hex_digest(all.join("\n\n").as_bytes()),
             "560ae9b6a2dd0ca6f77c47d529071fc6ec7a8adeeeef5352ed366e5b566652ed"
         );
+    }
+
+    #[test]
+    fn a_warm_cache_is_measured_with_one_text_of_the_mean_length() {
+        let mut spec = spec(3);
+        spec.prompts.cache = Cache::Warm;
+        let plan = plan(&spec);
+        let prompts = SpecPrompts::new(&spec, "run", None);
+        prompts.fit(&[(550, 700)]);
+        let all = texts(&prompts, &plan);
+        assert_eq!(all.len(), 105);
+        assert!(all.iter().all(|text| text == &all[0]));
+        assert!(gate_tokens::estimate(&all[0]).abs_diff(550) <= 1);
+        assert!(all[0].ends_with("\nContinue this text in about 150 words."), "{}", all[0]);
+        assert_eq!(all, texts(&SpecPrompts::new(&spec, "another run", None), &plan));
+        assert!(plan.warmup.iter().chain(&plan.requests).all(|request| request.input_tokens == 550));
+
+        // Everything else is as planned without it.
+        let mut fresh = spec.clone();
+        fresh.prompts.cache = Cache::Bust;
+        let fresh = crate::support::plan(&fresh);
+        let outputs = |plan: &Plan| plan.requests.iter().map(|r| (r.at, r.output_tokens)).collect::<Vec<_>>();
+        assert_eq!(outputs(&plan), outputs(&fresh));
+
+        spec.load.seed = 4;
+        assert_ne!(all[0], texts(&SpecPrompts::new(&spec, "run", None), &plan)[0]);
+        spec.prompts.input_tokens.max = 400;
+        assert!(crate::support::plan(&spec).requests.iter().all(|request| request.input_tokens == 400));
+    }
+
+    #[test]
+    fn a_system_prompt_goes_first_and_on_top() {
+        let mut spec = spec(4);
+        let request = request(2, 300);
+        for cache in [Cache::Bust, Cache::Warm] {
+            (spec.prompts.cache, spec.prompts.system) = (cache, None);
+            let without = SpecPrompts::new(&spec, "run", None);
+            spec.prompts.system = Some("You are terse.".to_owned());
+            let with = SpecPrompts::new(&spec, "run", None);
+            for (with, without) in [
+                (with.measured(&request), without.measured(&request)),
+                (with.warmup(&request), without.warmup(&request)),
+            ] {
+                let system = &with.messages[0];
+                assert_eq!((system.role, system.text.as_str()), (Role::System, "You are terse."));
+                assert_eq!(with.messages[1..], without.messages);
+            }
+        }
+    }
+
+    /// A server's count, by a tokenizer with a small vocabulary and a template of 35 tokens: up to six letters of a
+    /// word are a token, and so is each mark.
+    fn counted(prompt: &Prompt) -> u64 {
+        let text = text(prompt);
+        let words =
+            text.split(|c: char| !c.is_alphabetic()).map(|word| word.chars().count().div_ceil(6)).sum::<usize>();
+        let marks = text.chars().filter(|c| !c.is_alphabetic() && *c != ' ').count();
+        (words + marks + 35) as u64
+    }
+
+    #[test]
+    fn measured_prompts_come_to_what_the_server_counts() {
+        for seed in 0..10 {
+            let spec = spec(seed);
+            let plan = plan(&spec);
+            let prompts = SpecPrompts::new(&spec, "run", None);
+            // The mean of counted ÷ planned, less 1.
+            let bias = || {
+                let ratio = |r| counted(&prompts.measured(r)) as f64 / f64::from(r.input_tokens);
+                plan.requests.iter().map(ratio).sum::<f64>() / plan.requests.len() as f64 - 1.0
+            };
+            let before = bias();
+            assert!(before > 0.15, "{seed}: {before}");
+            let warmup: Vec<(u32, u64)> =
+                plan.warmup.iter().map(|r| (r.input_tokens, counted(&prompts.warmup(r)))).collect();
+            prompts.fit(&warmup);
+            let after = bias();
+            assert!(after.abs() < 0.04, "{seed}: {before} became {after}");
+
+            // Equal counts, equal texts; and the first fit is the one that counts.
+            let again = SpecPrompts::new(&spec, "run", None);
+            again.fit(&warmup);
+            again.fit(&[(550, 1100)]);
+            assert_eq!(texts(&again, &plan), texts(&prompts, &plan));
+            assert_eq!(again.warmup(&plan.warmup[0]), SpecPrompts::new(&spec, "run", None).warmup(&plan.warmup[0]));
+        }
+    }
+
+    #[test]
+    fn without_a_count_prompts_stay_as_they_are() {
+        let spec = spec(1);
+        let prompts = SpecPrompts::new(&spec, "run", None);
+        prompts.fit(&[]);
+        prompts.fit(&[(550, 0)]);
+        assert_eq!(texts(&prompts, &plan(&spec)), texts(&SpecPrompts::new(&spec, "run", None), &plan(&spec)));
+    }
+
+    #[test]
+    fn what_a_system_prompt_adds_is_not_taken_from_the_user() {
+        let mut spec = spec(1);
+        spec.prompts.system = Some("Be kind. ".repeat(100));
+        let prompts = SpecPrompts::new(&spec, "run", None);
+        prompts.fit(&[(400, 800), (600, 1020)]);
+        let user = |tokens| prompts.measured(&request(0, tokens)).messages[1].text.clone();
+        for planned in [220, 550, 1100] {
+            assert!(gate_tokens::estimate(&user(planned)).abs_diff(planned * 10 / 11) <= 1);
+        }
     }
 }

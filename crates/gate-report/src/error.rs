@@ -15,6 +15,9 @@ pub enum ReportError {
     /// A part of the JUnit file is not text.
     #[error("complete the JUnit report: {0}")]
     Text(#[from] std::string::FromUtf8Error),
+    /// The comment's template could not be rendered.
+    #[error("render the comment: {0}")]
+    Template(#[from] minijinja::Error),
     /// A value has no JSON form.
     #[error("write JSON: {0}")]
     Json(#[from] serde_json::Error),

@@ -1,7 +1,11 @@
 //! One function per target, for text that came from outside: a server's message, a name in a spec.
 
+mod markdown;
+
 use std::iter::Peekable;
 use std::str::Chars;
+
+pub use markdown::{markdown, markdown_block, markdown_code};
 
 /// Text for a terminal or a log: one line, without escape sequences, control characters or marks that reorder text.
 ///
@@ -30,6 +34,34 @@ pub fn xml_text(text: &str) -> String {
     let clean: String =
         strip_ansi(text).chars().map(|symbol| if in_xml(symbol) { symbol } else { '\u{fffd}' }).collect();
     clean.replace("]]>", "]] >")
+}
+
+/// Text as the message of a GitHub workflow command.
+#[must_use]
+pub fn workflow_message(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Text as a property of a GitHub workflow command, such as its file or title.
+#[must_use]
+pub fn workflow_property(text: &str) -> String {
+    workflow_message(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Text as the value of an OpenMetrics label, between its quotes.
+#[must_use]
+pub fn label_value(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Text as one word of a POSIX shell's command line.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |symbol: char| symbol.is_ascii_alphanumeric() || "_@%+=:,./-".contains(symbol);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Whether XML 1.0 allows the character; C1 controls are allowed but discouraged, and left out here.
@@ -106,6 +138,20 @@ mod tests {
         ] {
             assert_eq!(terminal(hostile), clean, "{hostile:?}");
         }
+    }
+
+    #[test]
+    fn a_workflow_command_ends_with_its_line() {
+        assert_eq!(workflow_message("100%: a,\r\n::error::b"), "100%25: a,%0D%0A::error::b");
+        assert_eq!(workflow_property("a:b,c%\n"), "a%3Ab%2Cc%25%0A");
+    }
+
+    #[test]
+    fn labels_and_words_end_where_they_should() {
+        assert_eq!(label_value("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+        assert_eq!(shell_word("load.rps=2"), "load.rps=2");
+        assert_eq!(shell_word("it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

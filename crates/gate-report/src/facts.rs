@@ -6,8 +6,13 @@ use crate::escape;
 use crate::layout::{listed, wrap};
 use crate::words::{self, figure, grouped, number};
 
-/// The facts of the run and what flags changed.
-pub(crate) fn facts(verdict: &Verdict) -> String {
+/// The facts of the run and what flags changed, as text.
+pub(crate) fn facts_text(verdict: &Verdict) -> String {
+    format!("\n{}", listing(facts(verdict)))
+}
+
+/// The facts of the run and what flags changed, each with its name; what has nothing to say is empty.
+pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let run = &verdict.run;
     let mut lines = vec![("target", target(verdict)), ("requests", requests(verdict))];
     let figures = verdict.figures.iter().filter_map(|figure| {
@@ -25,7 +30,7 @@ pub(crate) fn facts(verdict: &Verdict) -> String {
     let imported = run.imported_from.as_ref().map(|format| format!(", imported from {format}")).unwrap_or_default();
     lines.push(("run", format!("{}, started {}, gate {}{imported}", run.run_id, run.started, verdict.gate)));
     lines.push(("set by flags", overrides(&verdict.overrides)));
-    format!("\n{}", listing(lines))
+    lines
 }
 
 /// Names with their facts, one below the other; a fact without words is left out.

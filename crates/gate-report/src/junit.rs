@@ -9,11 +9,11 @@ use junit_report::{Duration, OffsetDateTime, ReportBuilder, TestCase, TestCaseBu
 
 use crate::ReportError;
 use crate::escape::{self, xml_text};
-use crate::facts::facts;
+use crate::facts::facts_text;
 use crate::layout::counted;
 use crate::words::{
     SIMULATED, beyond_word, bounds, check_label, figure, finding_sentence, grouped, number, outcome_sentence,
-    why_sentence,
+    report_only, why_sentence,
 };
 use complete::{Completion, complete};
 
@@ -21,7 +21,7 @@ use complete::{Completion, complete};
 ///
 /// Met and within pass; violated is a `failure`, could not measure an `error`, over is `skipped` with its reason,
 /// or a `failure` of type `inconclusive` where the gate ended inconclusive. A preferred check that did not pass is
-/// `skipped`. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
+/// `skipped`, and so is a waived one, with the waiver. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
 /// testcases up get the run's time.
 ///
 /// # Errors
@@ -87,7 +87,8 @@ fn shares(duration: Nanos, parts: usize) -> Vec<Duration> {
 fn suite(verdict: &Verdict, classname: &str, testcases: Vec<TestCase>) -> TestSuite {
     let heading = if verdict.simulated { format!("{SIMULATED}\n\n") } else { String::new() };
     let findings = verdict.findings.iter().map(|finding| format!("{}\n", escape::terminal(&finding_sentence(finding))));
-    let output = format!("{heading}{}{}", findings.collect::<String>(), facts(verdict));
+    let report_only = report_only(verdict).map(|sentence| format!("{sentence}\n")).unwrap_or_default();
+    let output = format!("{heading}{report_only}{}{}", findings.collect::<String>(), facts_text(verdict));
     TestSuite {
         name: if verdict.simulated { format!("SIMULATED ENGINE: {classname}") } else { classname.to_owned() },
         package: String::new(),
@@ -110,6 +111,7 @@ fn testcase(verdict: &Verdict, check: &CheckVerdict, name: String, classname: &s
             case.set_system_out(&sentence);
             case
         }
+        CheckOutcome::Waived { .. } => TestCaseBuilder::skipped_with_cause(&name, "waived", &sentence),
         _ if preferred => TestCaseBuilder::skipped_with_cause(&name, "preferred", &sentence),
         CheckOutcome::Violated => {
             let mut case = TestCaseBuilder::failure(&name, time, "violated", &sentence);
@@ -148,8 +150,13 @@ fn body(check: &CheckVerdict) -> String {
     }
     if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {
         lines.push(format!("n:         {}", counted(evidence.n as usize, "request")));
-        lines.push(format!("k:         {} {}", grouped(evidence.k), beyond_word(&check.check)));
-        lines.push(format!("allowed:   {}", number(evidence.allowed)));
+        // A mean counts no requests beyond its limit, and gaps allow no count of requests.
+        if check.rule == Rule::Cluster {
+            lines.push(format!("k:         {} with too many gaps {}", grouped(evidence.k), beyond_word(&check.check)));
+        } else if check.rule != Rule::Mean {
+            lines.push(format!("k:         {} {}", grouped(evidence.k), beyond_word(&check.check)));
+            lines.push(format!("allowed:   {}", number(evidence.allowed)));
+        }
         if matches!(check.rule, Rule::Quantile | Rule::Rate) {
             let needed = evidence.needed.map_or_else(|| "no count is enough at this size".to_owned(), grouped);
             lines.push(format!("needed:    {needed}"));

@@ -4,13 +4,18 @@
 //! Everything here is a pure function. Nothing is judged and nothing is written: the verdict was computed once, and
 //! each report only words it for its reader. Every text from outside passes the [`escape`] function of its target.
 
+mod annotations;
+mod command;
+mod comment;
 mod diagnostics;
 mod error;
 pub mod escape;
+mod explain;
 mod facts;
 mod json;
 mod junit;
 mod layout;
+mod openmetrics;
 mod plan;
 mod progress;
 mod samples;
@@ -18,10 +23,14 @@ mod style;
 mod terminal;
 pub mod words;
 
+pub use annotations::annotations;
+pub use comment::{comment, comment_marker, summary};
 pub use diagnostics::diagnostics;
 pub use error::ReportError;
+pub use explain::{explain, explain_series};
 pub use json::verdict_json;
 pub use junit::junit;
+pub use openmetrics::openmetrics;
 pub use plan::{PlanView, plan_json, plan_text};
 pub use progress::{Progress, progress_line};
 pub use samples::samples;

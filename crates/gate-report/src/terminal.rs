@@ -3,12 +3,12 @@
 use gate_model::{CheckOutcome, CheckVerdict, Importance, Side, Status, Verdict};
 
 use crate::escape;
-use crate::facts::facts;
-use crate::layout::{WIDTH, clip, counted, wrap};
+use crate::facts::facts_text;
+use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
-    SIMULATED, bounds, check_label, figure, finding_sentence, grouped, headline, outcome_sentence, outcome_word,
-    status_word,
+    SIMULATED, bounds, check_label, figure, further_findings, grouped, lead_sentence, outcome_word, reasons,
+    report_only, status_word,
 };
 
 /// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
@@ -27,82 +27,15 @@ pub fn terminal(verdict: &Verdict, style: Style) -> String {
     };
     let name = escape::terminal(&verdict.name);
     text.push_str(&format!("gate {name}: {}\n", style.paint(tone, status_word(verdict.status))));
-    text.push_str(&wrap("", 0, &escape::terminal(&what_matters(verdict))));
+    text.push_str(&wrap("", 0, &escape::terminal(&lead_sentence(verdict))));
+    if let Some(report_only) = report_only(verdict) {
+        text.push_str(&format!("{}\n", style.paint(Tone::Doubtful, report_only)));
+    }
     text.push_str(&table(verdict, style));
     text.push_str(&reasons_text(verdict));
     text.push_str(&findings(verdict));
-    text.push_str(&facts(verdict));
+    text.push_str(&facts_text(verdict));
     text
-}
-
-/// The one sentence a person reads first.
-fn what_matters(verdict: &Verdict) -> String {
-    let required = |wanted: fn(&CheckOutcome) -> bool| {
-        let checks = verdict.checks.iter().filter(move |check| check.check.importance == Importance::Required);
-        checks.filter(move |check| wanted(&check.outcome)).collect::<Vec<_>>()
-    };
-    let unmeasured = || required(|outcome| matches!(outcome, CheckOutcome::CouldNotMeasure { .. }));
-    let over = || required(|outcome| matches!(outcome, CheckOutcome::Inconclusive { side: Side::Over }));
-    let first_of = |checks: &[&CheckVerdict]| match checks {
-        [] => None,
-        [only] => Some(headline(only)),
-        [first, rest @ ..] => Some(format!("{} (and {})", headline(first), counted(rest.len(), "more check"))),
-    };
-    let sentence = match verdict.status {
-        Status::Violated => first_of(&required(|outcome| matches!(outcome, CheckOutcome::Violated))),
-        Status::CouldNotMeasure => unmeasured().first().map(|check| headline(check)),
-        Status::Inconclusive => {
-            first_of(&over()).map(|seen| format!("{seen}; not proven, and this gate counts that against the build"))
-        }
-        Status::Interrupted => Some(format!(
-            "Stopped after {} of at most {}",
-            grouped(verdict.run.sent),
-            counted(verdict.run.planned as usize, "request")
-        )),
-        Status::PassedWithWarnings => first_of(&over())
-            .map(|seen| {
-                format!(
-                    "{seen}; not proven, so the build passes (`outcomes: {{inconclusive: fail}}` decides it against)"
-                )
-            })
-            .or_else(|| first_of(&unmeasured()))
-            .or_else(|| preferred_sentence(verdict)),
-        Status::Passed => None,
-    };
-    let mut sentence = sentence.unwrap_or_else(|| how_many_hold(verdict));
-    if !sentence.ends_with('.') {
-        sentence.push('.');
-    }
-    sentence
-}
-
-/// What a preferred check saw, where nothing required is in doubt.
-fn preferred_sentence(verdict: &Verdict) -> Option<String> {
-    let first = verdict.checks.iter().find(|check| needs_reason(check))?;
-    Some(format!("{}; the check is only preferred, so the build passes", headline(first)))
-}
-
-fn how_many_hold(verdict: &Verdict) -> String {
-    let proven = verdict.checks.iter().filter(|check| outcome_word(check) == "proven").count();
-    let unproven = verdict.checks.iter().filter(|check| outcome_word(check) == "holds, not proven").count();
-    let holding = verdict.checks.iter().filter(|check| !needs_reason(check)).count();
-    let all = match (holding, verdict.checks.len()) {
-        (1, 1) => "The check holds".to_owned(),
-        (holding, count) if holding == count => format!("All {count} checks hold"),
-        (holding, count) => format!("{holding} of {count} checks hold"),
-    };
-    let is = |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
-    let proven = (proven > 0).then(|| is(proven, "is proven", "are proven"));
-    let unproven =
-        (unproven > 0).then(|| is(unproven, "needs more requests to be proven", "need more requests to be proven"));
-    let how = [proven, unproven].into_iter().flatten().collect::<Vec<_>>();
-    let how = if how.is_empty() { String::new() } else { format!("; {}", how.join(", ")) };
-    format!("{all} on {}{how}", counted(verdict.run.judged as usize, "request"))
-}
-
-/// Whether the check did not pass.
-fn needs_reason(verdict: &CheckVerdict) -> bool {
-    !matches!(verdict.outcome, CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within })
 }
 
 /// One line of the table.
@@ -120,7 +53,7 @@ fn row(verdict: &CheckVerdict) -> Row {
     let tone = match verdict.outcome {
         CheckOutcome::Met => Tone::Good,
         CheckOutcome::Inconclusive { side: Side::Within } => Tone::Faint,
-        CheckOutcome::Inconclusive { side: Side::Over } => Tone::Doubtful,
+        CheckOutcome::Inconclusive { side: Side::Over } | CheckOutcome::Waived { .. } => Tone::Doubtful,
         CheckOutcome::Violated | CheckOutcome::CouldNotMeasure { .. } => match verdict.check.importance {
             Importance::Required => Tone::Bad,
             Importance::Preferred => Tone::Doubtful,
@@ -186,19 +119,7 @@ fn table(verdict: &Verdict, style: Style) -> String {
     text
 }
 
-/// Why each check that did not pass did not. One cause of several checks is said once.
-fn reasons(verdict: &Verdict) -> Vec<(String, Vec<&CheckVerdict>)> {
-    let mut said: Vec<(String, Vec<&CheckVerdict>)> = Vec::new();
-    for check in verdict.checks.iter().filter(|check| needs_reason(check)) {
-        let sentence = outcome_sentence(check);
-        match said.iter_mut().find(|(same, _)| *same == sentence) {
-            Some((_, checks)) => checks.push(check),
-            None => said.push((sentence, vec![check])),
-        }
-    }
-    said
-}
-
+/// Why each check that did not pass did not.
 fn reasons_text(verdict: &Verdict) -> String {
     let mut text = String::new();
     for (sentence, checks) in reasons(verdict) {
@@ -215,9 +136,7 @@ fn reasons_text(verdict: &Verdict) -> String {
 
 /// What else a reader should know, one item each; what a reason already said is left out.
 fn findings(verdict: &Verdict) -> String {
-    let reasons = reasons(verdict);
-    let items = verdict.findings.iter().map(finding_sentence);
-    let new = items.filter(|item| !reasons.iter().any(|(reason, _)| reason.contains(item.as_str())));
-    let items: String = new.map(|item| wrap("  - ", 4, &escape::terminal(&item))).collect();
+    let items = further_findings(verdict).into_iter().map(|(_, words)| wrap("  - ", 4, &escape::terminal(&words)));
+    let items: String = items.collect();
     if items.is_empty() { items } else { format!("\nWorth knowing:\n{items}") }
 }

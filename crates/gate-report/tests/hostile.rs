@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use gate_model::{CheckOutcome, Finding, Outcome, Override, Verdict};
+    use gate_model::{CheckOutcome, Finding, Outcome, Override, Verdict, Waiver};
     use gate_report::{Style, junit, terminal, verdict_json};
     use proptest::prelude::*;
     use quick_xml::Reader;
@@ -30,6 +30,8 @@ mod tests {
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);
         }
+        verdict.checks[2].check.waive = Some(Waiver { until: text.clone(), reason: text.clone() });
+        verdict.checks[2].outcome = CheckOutcome::Waived { otherwise: Box::new(CheckOutcome::Violated) };
         let unmeasured = gate_model::Cause::NotRun(gate_model::EndReason::Refused(text));
         verdict.checks[0].outcome = CheckOutcome::CouldNotMeasure { cause: unmeasured };
         verdict

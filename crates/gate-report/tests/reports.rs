@@ -8,7 +8,7 @@ mod tests {
     use std::path::PathBuf;
 
     use gate_model::Verdict;
-    use gate_report::{Style, junit, terminal, verdict_json};
+    use gate_report::{Style, comment, junit, terminal, verdict_json};
     use quick_xml::events::Event;
 
     fn folder() -> PathBuf {
@@ -44,6 +44,7 @@ mod tests {
         for (name, verdict) in verdicts() {
             expect(&format!("{name}.txt"), &terminal(&verdict, Style::Plain));
             expect(&format!("{name}.xml"), &junit(std::slice::from_ref(&verdict)).unwrap());
+            expect(&format!("{name}.md"), &comment(std::slice::from_ref(&verdict), None).unwrap());
         }
     }
 

@@ -5,11 +5,12 @@ mod tests {
     use std::path::Path;
 
     use gate_model::{
-        Arm, Bound, Check, Diagnostic, EndReason, Endpoint, Finding, GateSpec, Health, Importance, Nanos, Op, Origin,
-        Outcome, Override, Place, Plan, PlannedRequest, Power, Rule, Run, RunEnd, RunHeader, Sample, Secret, Severity,
-        Snippet, Usage,
+        Api, Arm, Bound, Cache, Check, Decide, Delivery, Diagnostic, EndReason, Endpoint, EngineParams, Fault, Finding,
+        GateSpec, Health, Importance, Metric, Nanos, Op, Origin, Outcome, OutputLength, Override, Place, Plan,
+        PlannedRequest, Power, PromptSpec, Quantity, Roots, Rule, Run, RunEnd, RunHeader, Sample, ScriptedFault,
+        Secret, Series, Severity, Snippet, Tls, Usage, Waiver, WarmingUp,
     };
-    use gate_report::{PlanView, Style, diagnostics, plan_json, plan_text, samples};
+    use gate_report::{PlanView, Style, diagnostics, explain, explain_series, plan_json, plan_text, samples};
 
     fn expect(file: &str, text: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
@@ -32,6 +33,9 @@ mod tests {
             origin: line.map_or(Origin::Implied, |line| {
                 Origin::Declared(Place { file: "gates/chat.yaml".to_owned(), line, column: 5 })
             }),
+            decide: None,
+            confidence: Check::CONFIDENCE,
+            waive: None,
         }
     }
 
@@ -115,6 +119,85 @@ mod tests {
         let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
         assert!(plan_text(&view, Style::Plain).starts_with("SIMULATED ENGINE"));
         assert!(plan_json(&view).unwrap().contains("\"simulated\": true"));
+    }
+
+    #[test]
+    fn a_plan_says_all_that_is_unusual() {
+        let mut engine = EngineParams::default();
+        engine.faults.http_429 = 0.02;
+        engine.faults.stall = 0.005;
+        engine.script = vec![
+            ScriptedFault { from: 3, to: 3, fault: Fault::Reset },
+            ScriptedFault { from: 10, to: 12, fault: Fault::Http500 },
+        ];
+        engine.warming_up = Some(WarmingUp { requests: 20, slowdown: 3.0 });
+        engine.buffer_bytes = 4096;
+        engine.dies_after = Some(90);
+        let mut spec = GateSpec::new("unusual", Endpoint::Sim(Box::new(engine)));
+        spec.target.api = Api::Anthropic;
+        spec.target.delivery = Delivery::Whole;
+        spec.target.tls = Tls { ca: Some("ca.pem".to_owned()), roots: Roots::System, insecure: false };
+        spec.prompts = PromptSpec {
+            file: Some("prompts.jsonl".to_owned()),
+            system: Some("Answer briefly.".to_owned()),
+            cache: Cache::Warm,
+            output: OutputLength::Exact,
+            ..PromptSpec::default()
+        };
+        let required = |text, line| check(text, Importance::Required, Some(line));
+        spec.checks = vec![
+            required("e2e.mean < 2s", 14),
+            required("itl.p95 < 50ms", 15),
+            Check { decide: Some(Decide::Point), ..required("ttft.p95 < 800ms", 16) },
+            Check { confidence: 0.99, ..required("e2e.p50 < 2s", 17) },
+            Check {
+                waive: Some(Waiver { until: "2027-01-31".to_owned(), reason: "issue 412".to_owned() }),
+                ..required("e2e.max < 9s", 18)
+            },
+        ];
+        let plan = plan(&[50], 0);
+        let power = Power {
+            violates_at: vec![(50, Some(36))],
+            proves_at_most: Some(14),
+            allowed_share: 0.5,
+            detects_share: 0.76,
+        };
+        let rules = [Rule::Mean, Rule::Cluster, Rule::Point, Rule::Quantile, Rule::Extreme];
+        let checks = rules.map(|rule| (rule, (rule == Rule::Quantile).then(|| power.clone())));
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let text = plan_text(&view, Style::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
+        expect("plan-unusual.txt", &text);
+        spec.target.tls.insecure = true;
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        assert!(plan_text(&view, Style::Plain).contains("NOT CHECKED (`target.tls.insecure`)"));
+    }
+
+    #[test]
+    fn every_metric_is_explained() {
+        let rules = [
+            ("tpot.p95", Rule::Quantile),
+            ("ttft.mean", Rule::Mean),
+            ("itl.p95", Rule::Cluster),
+            ("ttft.p95.all", Rule::Quantile),
+            ("tpot.effective", Rule::Point),
+            ("errors.5xx", Rule::Counted),
+            ("errors.5xx.count", Rule::Counted),
+            ("attainment", Rule::Rate),
+            ("output_tokens.min", Rule::Extreme),
+            ("client.cpu", Rule::Point),
+        ];
+        let texts = rules.map(|(name, rule)| explain(name.parse().unwrap(), rule));
+        expect("explain.txt", &texts.join("\n---\n\n"));
+        let series = [Series::Tpot, Series::Icl, Series::Ttft].map(explain_series);
+        expect("explain-series.txt", &series.join("\n---\n\n"));
+        for name in Metric::common_names() {
+            let text = explain(name.parse().unwrap(), Rule::Point);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            let example = text.split('`').find(|piece| piece.starts_with(&format!("{name} "))).unwrap();
+            let bound = example.rsplit(' ').next().unwrap().parse::<Quantity>().unwrap();
+            assert_eq!(bound.unit, name.parse::<Metric>().unwrap().unit(), "{example}");
+        }
     }
 
     fn at(line: u32, column: u32) -> Option<Place> {
@@ -204,7 +287,13 @@ mod tests {
                 sample(2, Outcome::StreamError, Some(200)),
                 sample(3, Outcome::Connect, None),
             ],
-            end: Some(RunEnd { reason: EndReason::Completed, sent: 4, at: Nanos::ZERO, health: Health::default() }),
+            end: Some(RunEnd {
+                reason: EndReason::Completed,
+                sent: 4,
+                at: Nanos::ZERO,
+                health: Health::default(),
+                switched_to: None,
+            }),
         };
         let failed = |send_s: &str, status: &str| {
             format!(

@@ -8,7 +8,8 @@ use gate_engine::script;
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use crate::chat::ChatRequest;
+use crate::ask::{Ask, MODEL};
+use crate::dialect::{self, Dialect, Ollama, OpenaiChat};
 use crate::http::{Connection, NoRequest, Refusal, Request};
 use crate::playback::{Next, Playback};
 use crate::server::Engine;
@@ -36,7 +37,7 @@ async fn converse(stream: &mut TcpStream, engine: &Engine) -> io::Result<()> {
         let next = match connection.request().await {
             Err(NoRequest::Gone) => return Ok(()),
             Err(NoRequest::Refused(refusal)) => {
-                connection.answer(refusal.status, &refusal.body(), "connection: close\r\n").await?;
+                connection.answer(refusal.status, &OpenaiChat.refusal(&refusal), "connection: close\r\n").await?;
                 Next::Close
             }
             Ok(request) => {
@@ -57,36 +58,72 @@ async fn converse(stream: &mut TcpStream, engine: &Engine) -> io::Result<()> {
     }
 }
 
+/// What is served at a path.
+#[derive(Clone, Copy)]
+enum Route {
+    Generate(&'static dyn Dialect),
+    Health,
+    Models,
+    Tags,
+    Truth,
+}
+
+impl Route {
+    fn of(path: &str) -> Option<Self> {
+        match path {
+            "/health" => Some(Self::Health),
+            "/v1/models" => Some(Self::Models),
+            "/api/tags" => Some(Self::Tags),
+            "/truth" => Some(Self::Truth),
+            path => dialect::at(path).map(Self::Generate),
+        }
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            Self::Generate(_) => "POST",
+            _ => "GET",
+        }
+    }
+
+    /// The dialect of errors.
+    fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Self::Generate(dialect) => dialect,
+            Self::Tags => &Ollama,
+            _ => &OpenaiChat,
+        }
+    }
+}
+
 async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Engine) -> io::Result<Next> {
     let arrived = Instant::now();
-    let allowed = match request.path.as_str() {
-        "/v1/chat/completions" => "POST",
-        "/health" | "/v1/models" | "/truth" => "GET",
-        path => {
-            return refuse(connection, &Refusal::new(404, &format!("Invalid URL ({} {path})", request.method))).await;
-        }
+    let (method, path) = (&request.method, &request.path);
+    let Some(route) = Route::of(path) else {
+        let refusal = Refusal::new(404, &format!("Invalid URL ({method} {path})"));
+        return refuse(connection, &OpenaiChat, &refusal, "").await;
     };
-    if request.method != allowed {
-        let message = format!(
-            "Not allowed to {} on {} (HINT: Perhaps you meant to make a {allowed} request)",
-            request.method, request.path
-        );
-        let refusal = Refusal::new(405, &message);
-        connection.answer(405, &refusal.body(), &format!("allow: {allowed}\r\n")).await?;
-        return Ok(Next::Serve);
+    let (dialect, allowed) = (route.dialect(), route.method());
+    if method != allowed {
+        let message =
+            format!("Not allowed to {method} on {path} (HINT: Perhaps you meant to make a {allowed} request)");
+        return refuse(connection, dialect, &Refusal::new(405, &message), &format!("allow: {allowed}\r\n")).await;
     }
-    let body = match request.path.as_str() {
-        "/truth" => serde_json::to_value(engine.ledger.truth())?,
-        _ if !engine.is_ready() => return refuse(connection, &Refusal::new(503, "The engine is starting.")).await,
-        "/health" => json!({"status": "ok"}),
-        "/v1/models" => {
-            let model = json!({"id": "gate-sim", "object": "model", "created": 0, "owned_by": "gate"});
+    let body = match route {
+        Route::Truth => serde_json::to_value(engine.ledger.truth())?,
+        _ if !engine.is_ready() => {
+            return refuse(connection, dialect, &Refusal::new(503, "The engine is starting."), "").await;
+        }
+        Route::Health => json!({"status": "ok"}),
+        Route::Models => {
+            let model = json!({"id": MODEL, "object": "model", "created": 0, "owned_by": "gate"});
             json!({"object": "list", "data": [model]})
         }
-        _ => {
-            return match ChatRequest::parse(&request.body) {
-                Ok(chat) => generate(connection, &chat, arrived, engine).await,
-                Err(refusal) => refuse(connection, &refusal).await,
+        Route::Tags => dialect::tags(),
+        Route::Generate(dialect) => {
+            return match dialect.ask(&request.body) {
+                Ok(ask) => generate(connection, dialect, &ask, arrived, engine).await,
+                Err(refusal) => refuse(connection, dialect, &refusal, "").await,
             };
         }
     };
@@ -94,25 +131,32 @@ async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Eng
     Ok(Next::Serve)
 }
 
-async fn refuse(connection: &mut Connection<'_>, refusal: &Refusal) -> io::Result<Next> {
-    connection.answer(refusal.status, &refusal.body(), "").await?;
+async fn refuse(
+    connection: &mut Connection<'_>,
+    dialect: &dyn Dialect,
+    refusal: &Refusal,
+    more: &str,
+) -> io::Result<Next> {
+    connection.answer(refusal.status, &dialect.refusal(refusal), more).await?;
     Ok(Next::Serve)
 }
 
 async fn generate(
     connection: &mut Connection<'_>,
-    chat: &ChatRequest,
+    dialect: &'static dyn Dialect,
+    ask: &Ask,
     arrived: Instant,
     engine: &Engine,
 ) -> io::Result<Next> {
-    let script_of = |number| (!engine.is_fatal(number)).then(|| script(&engine.params, number, chat.max_tokens));
-    let (number, script) = engine.ledger.enter(chat, arrived, script_of);
+    let script_of = |number| (!engine.is_fatal(number)).then(|| script(&engine.params, number, ask.max_tokens));
+    let (number, script) = engine.ledger.enter(dialect.api(), ask, arrived, script_of);
     let Some(script) = script else {
         engine.death.notify_one();
         // The server resets this connection like all others, once its port is closed.
         return std::future::pending().await;
     };
-    let playback = Playback { connection, ledger: &engine.ledger, chat, arrived, number, script };
+    let buffer_bytes = engine.params.buffer_bytes as usize;
+    let playback = Playback { connection, ledger: &engine.ledger, dialect, ask, arrived, number, script, buffer_bytes };
     let played = playback.play().await;
     if played.is_err() {
         engine.ledger.client_left(number);

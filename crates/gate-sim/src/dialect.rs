@@ -1,11 +1,22 @@
-//! Answers of the dialect: OpenAI chat completions, as a stream and as one body.
+//! The dialects, as a server speaks them: requests read, answers and errors written.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gate_engine::EventKind;
-use serde_json::{Value, json};
+use gate_engine::{EventKind, Script, ScriptEvent};
+use gate_model::{Api, Nanos};
+use serde_json::Value;
 
-use crate::chat::ChatRequest;
+use crate::ask::Ask;
+use crate::http::Refusal;
+
+mod anthropic;
+mod ollama;
+mod openai;
+mod openai_chat;
+mod openai_completions;
+
+pub(crate) use ollama::{Ollama, tags};
+pub(crate) use openai_chat::OpenaiChat;
 
 /// What the engine says, one word a token, over and over (Herman Melville, Moby-Dick, 1851).
 const PROSE: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money in my \
@@ -15,99 +26,155 @@ const PROSE: &str = "Call me Ishmael. Some years ago, never mind how long precis
     involuntarily pausing before coffin warehouses, and bringing up the rear of every funeral I meet; then, I account \
     it high time to get to sea as soon as I can.";
 
-/// The error object of a failure inside a 200 answer.
-pub(crate) fn embedded_error() -> Value {
-    let message = "The server had an error while processing your request. Sorry about that!";
-    json!({"error": {"message": message, "type": "server_error", "param": null, "code": 500}})
+/// One API, seen from the server. Errors are OpenAI's, as with most servers, where the dialect has none of its own.
+pub(crate) trait Dialect: Send + Sync {
+    /// Its name.
+    fn api(&self) -> Api;
+
+    /// Reads a request's body.
+    fn ask(&self, body: &[u8]) -> Result<Ask, Refusal>;
+
+    /// The content type of a stream.
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+
+    /// What a stream sends before any content; empty where the dialect has nothing of the kind.
+    fn opening(&self, reply: &Reply<'_>) -> String;
+
+    /// The event of this text. Where nothing was sent before, it opens the stream as well.
+    fn content(&self, reply: &Reply<'_>, text: &str) -> String;
+
+    /// What follows the last token: the finish reason, the usage where it is due, the end mark.
+    fn closing(&self, reply: &Reply<'_>) -> String;
+
+    /// The whole answer as one body.
+    fn body(&self, reply: &Reply<'_>, text: &str) -> Value;
+
+    /// The body of an answer that refuses.
+    fn refusal(&self, refusal: &Refusal) -> Value {
+        openai::refusal(refusal)
+    }
+
+    /// The engine's own failure.
+    fn failure(&self) -> Refusal {
+        Refusal::new(500, openai::FAILURE)
+    }
+
+    /// Too many requests.
+    fn rate_limit(&self) -> Refusal {
+        Refusal::new(429, openai::RATE_LIMIT)
+    }
+
+    /// The engine's own failure as the body of a 200 answer.
+    fn embedded_failure(&self) -> Value {
+        openai::embedded_failure()
+    }
+
+    /// The engine's own failure inside a stream, which it ends.
+    fn broken_stream(&self) -> String {
+        openai::event(&self.embedded_failure()) + openai::DONE
+    }
 }
 
-/// One server-sent event.
-pub(crate) fn event(data: &impl std::fmt::Display) -> String {
-    format!("data: {data}\n\n")
+/// The dialect that is spoken at this path.
+pub(crate) fn at(path: &str) -> Option<&'static dyn Dialect> {
+    match path {
+        "/v1/chat/completions" => Some(&OpenaiChat),
+        "/v1/completions" => Some(&openai_completions::OpenaiCompletions),
+        "/v1/messages" => Some(&anthropic::Anthropic),
+        "/api/chat" => Some(&Ollama),
+        _ => None,
+    }
 }
 
-/// Writes one answer, event by event.
+/// What an encoder knows of the answer that it writes.
+pub(crate) struct Reply<'a> {
+    pub(crate) ask: &'a Ask,
+    /// The request's number.
+    pub(crate) number: u32,
+    /// When the request arrived.
+    pub(crate) arrived: SystemTime,
+    /// When the first token is due, from the arrival; the end where there is none.
+    pub(crate) first_token: Nanos,
+    /// When that which is being written is due, from the arrival.
+    pub(crate) at: Nanos,
+    /// The tokens so far, those being written included.
+    pub(crate) tokens: u32,
+    /// Whether the stream has begun.
+    pub(crate) opened: bool,
+}
+
+impl Reply<'_> {
+    /// When the request arrived, in seconds since the UNIX epoch.
+    fn created(&self) -> u64 {
+        self.arrived.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
+    /// The finish reason in the dialect's words: the limit was reached, or the model had nothing to say.
+    fn reason(&self, length: &'static str, stop: &'static str) -> &'static str {
+        if self.tokens > 0 { length } else { stop }
+    }
+}
+
+/// Writes one answer, piece by piece.
 pub(crate) struct Answer<'a> {
-    request: &'a ChatRequest,
-    id: String,
-    created: u64,
+    dialect: &'static dyn Dialect,
+    reply: Reply<'a>,
     words: std::iter::Cycle<std::str::SplitWhitespace<'static>>,
-    tokens: u32,
-    role_sent: bool,
 }
 
 impl<'a> Answer<'a> {
-    pub(crate) fn new(request: &'a ChatRequest, number: u32) -> Self {
-        let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Self {
-            request,
-            id: format!("chatcmpl-sim-{number}"),
-            created,
-            words: PROSE.split_whitespace().cycle(),
+    /// The answer to a request that arrived just now, and is to be served by this script.
+    pub(crate) fn new(dialect: &'static dyn Dialect, ask: &'a Ask, number: u32, script: &Script) -> Self {
+        let content = script.events.iter().find(|event| event.kind != EventKind::Role);
+        let reply = Reply {
+            ask,
+            number,
+            arrived: SystemTime::now(),
+            first_token: content.map_or(script.end, |event| event.at),
+            at: Nanos::ZERO,
             tokens: 0,
-            role_sent: false,
-        }
-    }
-
-    /// The next event of the stream. The role stands in the first one, whatever it carries.
-    pub(crate) fn next(&mut self, kind: EventKind) -> String {
-        let content = self.text(kind.tokens());
-        let delta = if std::mem::replace(&mut self.role_sent, true) {
-            json!({"content": content})
-        } else {
-            json!({"role": "assistant", "content": content})
+            opened: false,
         };
-        event(&self.chunk(json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}]), Value::Null))
+        Self { dialect, reply, words: PROSE.split_whitespace().cycle() }
     }
 
-    /// The events after the last token: the finish reason, the usage where it was asked for, the end mark.
-    pub(crate) fn closing(&self) -> Vec<String> {
-        let finish = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": "length"}]);
-        let mut events = vec![event(&self.chunk(finish, Value::Null))];
-        if self.request.include_usage {
-            events.push(event(&self.chunk(json!([]), self.usage())));
-        }
-        events.push(event(&"[DONE]"));
-        events
+    /// The next event of the stream; empty where the dialect has none of this kind.
+    pub(crate) fn next(&mut self, event: ScriptEvent) -> String {
+        self.reply.at = event.at;
+        let encoded = match event.kind {
+            EventKind::Role => self.dialect.opening(&self.reply),
+            EventKind::Tokens(tokens) => {
+                let text = self.text(tokens);
+                self.dialect.content(&self.reply, &text)
+            }
+        };
+        self.reply.opened |= !encoded.is_empty();
+        encoded
     }
 
-    /// The whole answer as one body.
-    pub(crate) fn body(&mut self, tokens: u32) -> String {
-        let message = json!({"role": "assistant", "content": self.text(tokens), "refusal": null});
-        let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": "length"});
-        json!({
-            "id": self.id, "object": "chat.completion", "created": self.created, "model": self.request.model,
-            "choices": [choice], "usage": self.usage(),
-        })
-        .to_string()
+    /// The events after the last token, due at this time.
+    pub(crate) fn closing(&mut self, at: Nanos) -> String {
+        self.reply.at = at;
+        self.dialect.closing(&self.reply)
     }
 
-    /// A chunk; only with `include_usage` does it have a usage, null in all but the last.
-    fn chunk(&self, choices: Value, usage: Value) -> Value {
-        let mut chunk = json!({
-            "id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.request.model,
-            "choices": choices,
-        });
-        if let (true, Some(fields)) = (self.request.include_usage, chunk.as_object_mut()) {
-            fields.insert("usage".to_owned(), usage);
-        }
-        chunk
-    }
-
-    fn usage(&self) -> Value {
-        let (prompt, completion) = (self.request.prompt_tokens, self.tokens);
-        let total = u64::from(prompt) + u64::from(completion);
-        json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total})
+    /// The whole answer of so many tokens as one body, due at this time.
+    pub(crate) fn body(&mut self, at: Nanos, tokens: u32) -> String {
+        self.reply.at = at;
+        let text = self.text(tokens);
+        self.dialect.body(&self.reply, &text).to_string()
     }
 
     fn text(&mut self, tokens: u32) -> String {
         let mut text = String::new();
         for word in self.words.by_ref().take(tokens as usize) {
-            if self.tokens > 0 {
+            if self.reply.tokens > 0 {
                 text.push(' ');
             }
             text.push_str(word);
-            self.tokens += 1;
+            self.reply.tokens += 1;
         }
         text
     }

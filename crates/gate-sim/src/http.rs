@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -28,17 +28,20 @@ pub(crate) struct Request {
     pub(crate) keep_alive: bool,
 }
 
-/// An error answer in the words of the dialect.
+/// Why a request is not answered with 200; its dialect makes a body of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) message: String,
-    param: Option<String>,
+    /// The field that is wrong.
+    pub(crate) param: Option<String>,
+    /// OpenAI's name for what is wrong, where there is one.
+    pub(crate) code: Option<&'static str>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: u16, message: &str) -> Self {
-        Self { status, message: message.to_owned(), param: None }
+        Self { status, message: message.to_owned(), param: None, code: None }
     }
 
     pub(crate) fn bad_request(message: &str) -> Self {
@@ -50,9 +53,9 @@ impl Refusal {
         Self { param: Some(param.to_owned()), ..self }
     }
 
-    pub(crate) fn body(&self) -> Value {
-        let kind = if self.status < 500 { "invalid_request_error" } else { "server_error" };
-        json!({"error": {"message": self.message, "type": kind, "param": self.param, "code": null}})
+    /// Names what is wrong.
+    pub(crate) fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
     }
 }
 
@@ -128,11 +131,10 @@ impl<'a> Connection<'a> {
         Ok(Request { method: head.method, path: head.path, body, keep_alive: head.keep_alive })
     }
 
-    /// Answers with one JSON body.
+    /// Answers with one JSON body; `more` holds whole header lines.
     pub(crate) async fn answer(&mut self, status: u16, body: &Value, more: &str) -> io::Result<()> {
-        let body = body.to_string();
-        let head = head(status, "application/json", &format!("content-length: {}\r\n{more}", body.len()));
-        self.stream.write_all((head + &body).as_bytes()).await
+        let whole = whole(status, "application/json", more, &body.to_string());
+        self.stream.write_all(whole.as_bytes()).await
     }
 
     /// Waits until the client closes its side, reading whatever comes.
@@ -267,6 +269,7 @@ pub(crate) fn head(status: u16, content_type: &str, more: &str) -> String {
         404 => "Not Found",
         405 => "Method Not Allowed",
         413 => "Content Too Large",
+        429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",
@@ -277,9 +280,17 @@ pub(crate) fn head(status: u16, content_type: &str, more: &str) -> String {
     format!("HTTP/1.1 {status} {reason}\r\nserver: gate-sim\r\ncontent-type: {content_type}\r\n{more}\r\n")
 }
 
-/// One chunk of a chunked body.
+/// An answer in one body; `more` holds whole header lines.
+pub(crate) fn whole(status: u16, content_type: &str, more: &str, body: &str) -> String {
+    head(status, content_type, &format!("content-length: {}\r\n{more}", body.len())) + body
+}
+
+/// One chunk of a chunked body; nothing where there is no data, since an empty chunk is the last one.
 pub(crate) fn chunk(data: &str) -> String {
-    format!("{:x}\r\n{data}\r\n", data.len())
+    match data {
+        "" => String::new(),
+        data => format!("{:x}\r\n{data}\r\n", data.len()),
+    }
 }
 
 /// The end of a chunked body.

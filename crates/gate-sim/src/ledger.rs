@@ -4,9 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gate_engine::{Fate, Script};
-use gate_model::Nanos;
+use gate_model::{Api, Nanos};
 
-use crate::chat::ChatRequest;
+use crate::ask::Ask;
 use crate::{Truth, TruthRequest, TruthWrite};
 
 /// The truth so far, shared by the server's thread (which writes) and whoever asks.
@@ -34,7 +34,8 @@ impl Ledger {
     /// that number; there is none where the engine dies.
     pub(crate) fn enter(
         &self,
-        request: &ChatRequest,
+        api: Api,
+        ask: &Ask,
         arrived: Instant,
         script_of: impl FnOnce(u32) -> Option<Script>,
     ) -> (u32, Option<Script>) {
@@ -44,13 +45,14 @@ impl Ledger {
         let script = script_of(number);
         truth.requests.push(TruthRequest {
             number,
+            api,
             arrived: self.since_start(arrived),
             arrived_unix,
             fate: script.as_ref().map_or(Fate::Dead, |script| script.fate),
             status: None,
-            streamed: request.stream,
-            prompt_tokens: request.prompt_tokens,
-            max_tokens: request.max_tokens,
+            streamed: ask.stream,
+            prompt_tokens: ask.prompt_tokens,
+            max_tokens: ask.max_tokens,
             output_tokens: 0,
             writes: Vec::new(),
             end: None,
@@ -63,11 +65,12 @@ impl Ledger {
         self.update(number, |request| request.status = Some(status));
     }
 
-    pub(crate) fn wrote(&self, number: u32, at: Instant, tokens: u32) {
+    /// Enters events that were written together, each with its tokens.
+    pub(crate) fn wrote(&self, number: u32, at: Instant, events: &[u32]) {
         let at = self.since_start(at);
         self.update(number, |request| {
-            request.output_tokens += tokens;
-            request.writes.push(TruthWrite { at, tokens });
+            request.output_tokens += events.iter().sum::<u32>();
+            request.writes.extend(events.iter().map(|tokens| TruthWrite { at, tokens: *tokens }));
         });
     }
 

@@ -35,10 +35,10 @@ pub enum SimError {
 /// The simulated engine on a socket, on a thread of its own. Dropping it stops it.
 ///
 /// It serves every request as if it were alone, and plays the script of the request's number: all accepted generation
-/// requests count, from 0. The server cannot know which of them are warm-up, so here `dies_after` counts them all: add
-/// the warm-up requests to it to have the engine die after that many measured ones. When it dies, the port refuses
-/// connections and everything that is open is reset, the request with which it died included. With `dies_after` 0 it
-/// is dead from the start.
+/// requests count, from 0, whatever their dialect. The server cannot know which of them are warm-up, so here `script`
+/// and `dies_after` count them all: [`gate_engine::after_warmup`] shifts parameters that count measured ones. When it
+/// dies, the port refuses connections and everything that is open is reset, the request with which it died included.
+/// With `dies_after` 0 it is dead from the start.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,

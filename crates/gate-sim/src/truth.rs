@@ -1,7 +1,7 @@
 //! What the server really did.
 
 use gate_engine::Fate;
-use gate_model::Nanos;
+use gate_model::{Api, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Everything the server did with its generation requests, in the order of their arrival.
@@ -19,6 +19,8 @@ pub struct Truth {
 pub struct TruthRequest {
     /// Its place in the order of arrival, from 0.
     pub number: u32,
+    /// The dialect it came in.
+    pub api: Api,
     /// When its last byte had been read.
     pub arrived: Nanos,
     /// The same since the UNIX epoch, by the wall clock.
@@ -35,7 +37,9 @@ pub struct TruthRequest {
     pub max_tokens: u32,
     /// How many tokens were written.
     pub output_tokens: u32,
-    /// Every write of an event, or of the whole body where no stream was asked for.
+    /// Every event written, or the one write of the whole body where no stream was asked for. Behind a buffering
+    /// proxy an event is written when the proxy lets it go, with all others that it held; what is lost in it is not
+    /// here.
     pub writes: Vec<TruthWrite>,
     /// When the server was done with it: its last write, its reset, or when the client was seen gone. Absent while
     /// it is being served.
@@ -44,11 +48,11 @@ pub struct TruthRequest {
     pub client_left: bool,
 }
 
-/// One write.
+/// One event, written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TruthWrite {
-    /// Taken immediately before the write call.
+    /// Taken immediately before the write call; events of one call have the same.
     pub at: Nanos,
-    /// The tokens it carried; 0 for a role-only event.
+    /// The tokens it carried; 0 for what opens a stream without content.
     pub tokens: u32,
 }

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use gate_model::{Bound, Direction, ErrorKind, Metric, MetricError, Op, Quantity, QuantityError, Scalar, Unit};
+use gate_model::{
+    Aggregate, Bound, Decide, Direction, ErrorKind, Metric, MetricError, Op, Quantity, QuantityError, Scalar, Series,
+    Unit,
+};
 
 use crate::problem::clip;
 
@@ -101,10 +104,18 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
                 "metrics are such as `ttft.p95`, `tpot.p50`, `e2e.max`, `errors.rate` and `attainment`".to_owned()
             }
             MetricError::NeedsAggregate(series) => format!("write `{series}.p95 {symbol} {bound}`"),
+            MetricError::Pooled(series) => format!("write `{series}.p95 {symbol} {bound}`"),
             MetricError::Percentile { .. } => "percentiles are such as `p50`, `p95` or `p99.9`".to_owned(),
             MetricError::NotYet(_) => "remove this check, or use another metric".to_owned(),
         };
-        error(metric_at.clone(), ("its metric is unknown or not yet supported", clip(&failure.to_string()), hint))
+        let problem = match &failure {
+            // Only these repeat what was written, which may be long.
+            MetricError::Unknown { .. } | MetricError::Percentile { .. } | MetricError::NotYet(_) => {
+                clip(&failure.to_string())
+            }
+            MetricError::NeedsAggregate(_) | MetricError::Pooled(_) => failure.to_string(),
+        };
+        error(metric_at.clone(), ("its metric is unknown or not yet supported", problem, hint))
     })?;
     let read = quantity(metric, op, bound).map_err(|fault| {
         let at = if bound_at.is_empty() { start..start + symbol.len() } else { bound_at.clone() };
@@ -250,13 +261,27 @@ pub(crate) fn turned(check: &Parsed) -> Option<String> {
     backwards.then(|| format!("{} {} {}", check.metric, mirrored(check.op).symbol(), check.bound_text))
 }
 
-/// Whether no statistics are involved: the number is compared as it is.
-pub(crate) fn is_counted_or_point(metric: Metric) -> bool {
-    use gate_model::{Aggregate, Series};
+/// How checks of this metric are decided where the spec does not say: a point is counted errors, or a number the run
+/// has once.
+pub(crate) fn decided(metric: Metric) -> Decide {
     match metric {
-        Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Scalar(_) => true,
-        Metric::Series(series, aggregate) => series == Series::SendLag || aggregate == Aggregate::Stddev,
-        Metric::Attainment => false,
+        Metric::ErrorShare(_)
+        | Metric::ErrorCount(_)
+        | Metric::Scalar(_)
+        | Metric::Series(Series::SendLag, _)
+        | Metric::Series(_, Aggregate::Stddev) => Decide::Point,
+        Metric::Series(..) | Metric::Attainment => Decide::Evidence,
+    }
+}
+
+/// Whether the metric has values only where answers are streamed.
+pub(crate) fn needs_stream(metric: Metric) -> bool {
+    match metric {
+        Metric::Series(series, _) => matches!(
+            series,
+            Series::Ttft | Series::Ttfa | Series::Ttfe | Series::Tpot | Series::Itl | Series::Icl | Series::Stall
+        ),
+        metric => metric == Metric::Scalar(Scalar::TpotEffective),
     }
 }
 
@@ -304,6 +329,10 @@ mod tests {
             ("goodput >= 1.5/s", "goodput >= 1.5 PerSecond"),
             ("output_tokens.p50 >= 100", "output_tokens.p50 >= 100 Count"),
             ("e2e.max < 1m", "e2e.max < 60000000000 Time"),
+            ("e2e.mean < 1m", "e2e.mean < 60000000000 Time"),
+            ("itl.p99 < 50ms", "itl.p99 < 50000000 Time"),
+            ("icl.max < 1s", "icl.max < 1000000000 Time"),
+            ("tpot.effective < 50ms", "tpot.effective < 50000000 Time"),
         ] {
             assert_eq!(shown(text), result, "{text}");
         }
@@ -371,7 +400,14 @@ mod tests {
                 "ttft.p95 < 1s and tpot.p95 < 2s",
                 "[1s and tpot.p95 < 2s] a check has one operator, and this has more; write one check per line",
             ),
-            ("itl.p95 < 50ms", "[itl.p95] `itl.p95` is not yet supported; remove this check, or use another metric"),
+            (
+                "itl.mean < 50ms",
+                "[itl.mean] `itl` is pooled over requests: it has percentiles and a maximum, such as `itl.p95`; write `itl.p95 < 50ms`",
+            ),
+            (
+                "drift.ttft < 1%",
+                "[drift.ttft] `drift.ttft` is not yet supported; remove this check, or use another metric",
+            ),
             ("errors.rate < 0", "[0] `errors.rate < 0` can never pass; write `errors.rate <= 0`"),
             ("attainment > 100%", "[100%] `attainment > 100%` can never pass; write `attainment >= 100%`"),
             (

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gate_model::{Aggregate, Bound, Check, Importance, Iterations, Metric, Origin, Percentile, Scalar, Slo};
+use gate_model::{Aggregate, Bound, Check, Decide, Importance, Iterations, Metric, Origin, Percentile, Scalar, Waiver};
 
-use crate::check::{CheckError, Parsed, implied, is_counted_or_point, parse, turned};
+use crate::check::{CheckError, Parsed, decided, implied, needs_stream, parse, turned};
 use crate::context::Context;
 use crate::problem::Problem;
-use crate::raw::RawCheck;
+use crate::raw::{RawCheck, RawSpec};
 
 /// The fewest requests a check decided by evidence is judged on.
 const FEWEST: u32 = 20;
@@ -15,24 +15,23 @@ const FEWEST: u32 = 20;
 /// A check with the path it was written at.
 struct Declared {
     path: String,
-    text: String,
     parsed: Parsed,
     importance: Importance,
+    raw: RawCheck,
+}
+
+impl Declared {
+    fn decided(&self) -> Decide {
+        self.raw.decide.unwrap_or_else(|| decided(self.parsed.metric))
+    }
 }
 
 /// All checks: required, implied, preferred.
-pub(crate) fn checks(
-    context: &mut Context,
-    require: &[RawCheck],
-    prefer: &[RawCheck],
-    iterations: Iterations,
-    slo: Slo,
-) -> Vec<Check> {
-    let mut declared = read(context, "require", require, Importance::Required);
-    let required = declared.len();
-    declared.extend(read(context, "prefer", prefer, Importance::Preferred));
+pub(crate) fn checks(context: &mut Context, raw: &RawSpec, iterations: Iterations) -> Vec<Check> {
+    let mut declared = read(context, "require", &raw.require, Importance::Required);
+    declared.extend(read(context, "prefer", &raw.prefer, Importance::Preferred));
 
-    if required == 0 && context.is_sound("require") && require.is_empty() {
+    if raw.require.is_empty() && context.is_sound("require") {
         let site = context.key("require");
         context.problems.push(
             Problem::error(site, "a gate needs a required check of its own")
@@ -44,17 +43,22 @@ pub(crate) fn checks(
     for check in &declared {
         let metric = check.parsed.metric;
         if matches!(metric, Metric::Attainment | Metric::Scalar(Scalar::Goodput))
-            && !slo.is_given()
+            && !raw.slo.is_given()
             && context.is_sound("slo")
         {
             let message = format!("`{metric}` counts requests that keep every `slo:` bound, and there is none");
             report(context, check, message, "add one, such as `slo: {ttft: 800ms, tpot: 50ms}`");
         }
+        if needs_stream(metric) && !raw.target.stream {
+            let message = format!("`{metric}` is measured on a stream, and `target.stream` is false");
+            report(context, check, message, "check `e2e`, errors, tokens or throughput, or let the answers stream");
+        }
         if sized {
             check_size(context, check, iterations);
         }
+        refuse_undecidable(context, check);
         if let Some(turned) = turned(&check.parsed) {
-            let message = format!("`{}` passes when `{metric}` is worse than the bound", check.text);
+            let message = format!("`{}` passes when `{metric}` is worse than the bound", check.raw.check);
             warn(context, check, message, &format!("a check states the condition that passes: `{turned}`"));
         }
     }
@@ -64,10 +68,10 @@ pub(crate) fn checks(
 
 fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importance) -> Vec<Declared> {
     let mut declared = Vec::new();
-    for RawCheck { check, at } in raw {
-        let path = format!("{list}[{at}]");
-        match parse(check) {
-            Ok(parsed) => declared.push(Declared { path, text: check.clone(), parsed, importance }),
+    for raw in raw {
+        let path = format!("{list}[{}]", raw.at);
+        match parse(&raw.check) {
+            Ok(parsed) => declared.push(Declared { path, parsed, importance, raw: raw.clone() }),
             Err(CheckError { at, problem, class, hint }) => {
                 let problem = match context.variable(&path) {
                     // What came from the environment is not repeated.
@@ -76,7 +80,7 @@ fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importa
                         format!("with `${{{name}}}` filled in, this is not a check: {class}"),
                     )
                     .hint("a check reads METRIC OPERATOR BOUND, such as `ttft.p95 < 800ms`"),
-                    None => Problem::error(context.part(&path, check, at), problem).hint(hint),
+                    None => Problem::error(context.part(&path, &raw.check, at), problem).hint(hint),
                 };
                 context.problems.push(problem);
             }
@@ -86,12 +90,12 @@ fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importa
 }
 
 fn report(context: &mut Context, check: &Declared, message: String, hint: &str) {
-    let site = context.part(&check.path, &check.text, check.parsed.metric_at.clone());
+    let site = context.part(&check.path, &check.raw.check, check.parsed.metric_at.clone());
     context.problems.push(Problem::error(site, message).hint(hint));
 }
 
 fn warn(context: &mut Context, check: &Declared, message: String, hint: &str) {
-    let site = context.part(&check.path, &check.text, 0..check.text.len());
+    let site = context.part(&check.path, &check.raw.check, 0..check.raw.check.len());
     context.problems.push(Problem::warning(site, message).hint(hint));
 }
 
@@ -102,8 +106,8 @@ fn refuse_duplicates(context: &mut Context, declared: &[Declared]) {
         let same = format!("{metric} {} {}", op.symbol(), bound.value);
         if let Some(first) = seen.get(&same) {
             let line = context.place(first).line;
-            let message = format!("duplicate check `{}`: it is already on line {line}", check.text);
-            let site = context.part(&check.path, &check.text, 0..check.text.len());
+            let message = format!("duplicate check `{}`: it is already on line {line}", check.raw.check);
+            let site = context.part(&check.path, &check.raw.check, 0..check.raw.check.len());
             context.problems.push(Problem::error(site, message).hint("keep one of the two"));
         } else {
             seen.insert(same, &check.path);
@@ -111,17 +115,40 @@ fn refuse_duplicates(context: &mut Context, declared: &[Declared]) {
     }
 }
 
-/// The percentile of a check.
+/// The percentile of a check, over requests.
 fn percentile(parsed: &Parsed) -> Option<Percentile> {
     match parsed.metric {
-        Metric::Series(_, Aggregate::Percentile(percentile) | Aggregate::PercentileOfAll(percentile)) => {
+        Metric::Series(series, Aggregate::Percentile(percentile) | Aggregate::PercentileOfAll(percentile))
+            if !series.is_pooled() =>
+        {
             Some(percentile)
         }
         _ => None,
     }
 }
 
-/// A percentile needs requests beyond it.
+/// What the long form asks for has to have a meaning for the metric.
+fn refuse_undecidable(context: &mut Context, check: &Declared) {
+    let (metric, asked) = (check.parsed.metric, check.raw.decide);
+    if asked == Some(Decide::Evidence) && decided(metric) == Decide::Point && !matches!(metric, Metric::ErrorShare(_)) {
+        let message = format!("`{metric}` is compared as it is: there is no rule by evidence for it");
+        let hint = match metric {
+            Metric::ErrorCount(kind) => format!("remove `decide`, or check the share: `errors.{} < 5%`", kind.name()),
+            _ => "remove `decide`".to_owned(),
+        };
+        context.error(&format!("{}.decide", check.path), message, &hint);
+    } else if check.raw.confidence.is_some() && check.decided() == Decide::Point {
+        let message = format!("`confidence` has no meaning here: `{metric}` is compared as it is, not by evidence");
+        let hint = match (asked, metric) {
+            (Some(_), _) => "remove `confidence`, or `decide: point`",
+            (None, Metric::ErrorShare(_)) => "remove it, or add `decide: evidence`",
+            (None, _) => "remove it",
+        };
+        context.error(&format!("{}.confidence", check.path), message, hint);
+    }
+}
+
+/// A percentile of requests needs requests beyond it; of gaps there are many a request.
 fn check_size(context: &mut Context, check: &Declared, iterations: Iterations) {
     let Some(percentile) = percentile(&check.parsed) else { return };
     let metric = check.parsed.metric;
@@ -136,10 +163,13 @@ fn check_size(context: &mut Context, check: &Declared, iterations: Iterations) {
 
 fn refuse_few(context: &mut Context, declared: &[Declared], iterations: Iterations, sized: bool) {
     let first = iterations.looks().first().copied().unwrap_or(0);
-    let by_evidence = declared.iter().find(|check| !is_counted_or_point(check.parsed.metric));
+    let by_evidence = declared.iter().find(|check| check.decided() == Decide::Evidence);
     if let (Some(check), true) = (by_evidence, sized && first < FEWEST) {
-        let message = format!("{first} iterations are too few to judge `{}` by evidence", check.text);
-        context.error("load.iterations", message, &format!("start at {FEWEST} or more, such as `iterations: 30..50`"));
+        let message = format!("{first} iterations are too few to judge `{}` by evidence", check.raw.check);
+        let hint = format!(
+            "start at {FEWEST} or more, such as `iterations: 30..50`, or compare the number as it is, by `decide: point`"
+        );
+        context.error("load.iterations", message, &hint);
     }
 }
 
@@ -148,9 +178,21 @@ fn assemble(context: &Context, declared: Vec<Declared>) -> Vec<Check> {
     let required = declared.iter().filter(|check| check.importance == Importance::Required);
     let named = required.clone().any(|check| check.parsed.metric == implied().0);
     let (mut checks, mut preferred) = (Vec::new(), Vec::new());
-    for Declared { path, parsed: Parsed { metric, op, bound, bound_text, .. }, importance, .. } in declared {
+    for Declared { path, parsed: Parsed { metric, op, bound, bound_text, .. }, importance, raw } in declared {
         let origin = Origin::Declared(context.place(&path));
-        let check = Check { scenario: 0, metric, op, bound, bound_text, importance, origin };
+        let waive = raw.waive.and_then(|waiver| Some(Waiver { until: waiver.until?, reason: waiver.reason? }));
+        let check = Check {
+            scenario: 0,
+            metric,
+            op,
+            bound,
+            bound_text,
+            importance,
+            origin,
+            decide: raw.decide,
+            confidence: raw.confidence.unwrap_or(Check::CONFIDENCE),
+            waive,
+        };
         match importance {
             Importance::Required => checks.push(check),
             Importance::Preferred => preferred.push(check),
@@ -158,8 +200,18 @@ fn assemble(context: &Context, declared: Vec<Declared>) -> Vec<Check> {
     }
     if !named {
         let (metric, op, bound, bound_text) = implied();
-        let (bound_text, importance, origin) = (bound_text.to_owned(), Importance::Required, Origin::Implied);
-        checks.push(Check { scenario: 0, metric, op, bound, bound_text, importance, origin });
+        checks.push(Check {
+            scenario: 0,
+            metric,
+            op,
+            bound,
+            bound_text: bound_text.to_owned(),
+            importance: Importance::Required,
+            origin: Origin::Implied,
+            decide: None,
+            confidence: Check::CONFIDENCE,
+            waive: None,
+        });
     }
     checks.append(&mut preferred);
     checks

@@ -54,6 +54,11 @@ impl Context<'_> {
         self.walked.spots.get(path)?.variables.first().map(String::as_str)
     }
 
+    /// Whether the spec or a flag gives a value at a path or below it.
+    pub(crate) fn is_written(&self, path: &str) -> bool {
+        self.walked.spots.contains_key(path)
+    }
+
     /// Reports an error at the value of a path.
     pub(crate) fn error(&mut self, path: &str, message: String, hint: &str) {
         let site = self.site(path);

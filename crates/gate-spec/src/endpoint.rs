@@ -10,11 +10,9 @@ pub(crate) enum UrlError {
     Empty,
     #[error("has no scheme")]
     NoScheme,
-    #[error("is an https URL, which is not yet supported")]
-    Https,
     #[error("is a unix: URL, which is not yet supported")]
     Unix,
-    #[error("has a scheme other than http")]
+    #[error("has a scheme other than http or https")]
     OtherScheme,
     #[error("has no host")]
     NoHost,
@@ -31,11 +29,10 @@ impl UrlError {
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Userinfo => "put credentials in `target.key` or `target.headers`",
-            Self::Https => "use a plain http URL, such as that of a port on this host or in this cluster",
             Self::Unix => "let the server listen on a port: `http://127.0.0.1:8000/v1`",
             Self::Fragment => "remove the `#` and what follows it",
             Self::Empty | Self::NoScheme | Self::OtherScheme | Self::NoHost | Self::Invalid => {
-                "write it with its scheme: `http://127.0.0.1:8000/v1`"
+                "write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`"
             }
         }
     }
@@ -49,9 +46,6 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
     if text.starts_with("unix:") {
         return Err(UrlError::Unix);
     }
-    if text.starts_with("https:") {
-        return Err(UrlError::Https);
-    }
     // Without `://`, `localhost:8000` would be a URL of the scheme `localhost`.
     if !text.contains("://") {
         return Err(UrlError::NoScheme);
@@ -63,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
         url::ParseError::EmptyHost => UrlError::NoHost,
         _ => UrlError::Invalid,
     })?;
-    if url.scheme() != "http" {
+    if !["http", "https"].contains(&url.scheme()) {
         return Err(UrlError::OtherScheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -95,7 +89,9 @@ mod tests {
             ("", Err(UrlError::Empty)),
             ("localhost:8000", Err(UrlError::NoScheme)),
             ("127.0.0.1", Err(UrlError::NoScheme)),
-            ("https://h", Err(UrlError::Https)),
+            ("https://h/v1?token=abc", Ok(vec!["abc", "abc"])),
+            ("https:h", Err(UrlError::NoScheme)),
+            ("https://", Err(UrlError::NoHost)),
             ("unix:/run/x.sock", Err(UrlError::Unix)),
             ("ftp://h", Err(UrlError::OtherScheme)),
             ("http://", Err(UrlError::NoHost)),

@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     Free,
     /// A list of checks.
     Checks,
+    /// Faults of the simulated engine, by request number or range of them.
+    Script,
     /// In the product, but not in this version.
     Later,
 }
@@ -46,6 +48,14 @@ pub(crate) enum Leaf {
     Name,
     /// Any text; an empty one is none.
     Text,
+    /// A check; an empty one is none.
+    Check,
+    /// A text that must not be empty: why something is done.
+    Reason,
+    /// A day of the calendar, `YYYY-MM-DD`.
+    Date,
+    /// `true` or `false`.
+    Flag,
     /// A text that is never shown; an empty one is none.
     Credential,
     /// The URL of an endpoint, or `sim`.
@@ -58,6 +68,10 @@ pub(crate) enum Leaf {
     TimeOrNone,
     /// A share in percent.
     Share,
+    /// A share in percent, above one half and below all.
+    Confidence,
+    /// A number of bytes.
+    Bytes,
     /// Requests per second.
     Rate,
     /// A number, possibly with decimals.
@@ -81,6 +95,17 @@ pub(crate) enum Leaf {
 pub(crate) enum Least {
     Zero,
     AboveZero,
+    One,
+}
+
+impl Least {
+    pub(crate) fn allows(self, number: f64) -> bool {
+        match self {
+            Self::Zero => number >= 0.0,
+            Self::AboveZero => number > 0.0,
+            Self::One => number >= 1.0,
+        }
+    }
 }
 
 impl Field {
@@ -106,6 +131,10 @@ impl Field {
 
     pub(crate) fn is_later(&self) -> bool {
         matches!(self.kind, Kind::Later)
+    }
+
+    pub(crate) fn is_required(&self) -> bool {
+        matches!(self.presence, Presence::Required)
     }
 
     /// The keys below, if it is a map of known keys.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use gate_model::{Quantity, QuantityError, Unit};
+use jiff::civil::Date;
 use serde_yaml::{Mapping, Value};
 
 use crate::field::{Leaf, Least};
@@ -10,6 +11,8 @@ use crate::problem::nearest;
 
 /// What the name of a gate looks like, as a regular expression.
 pub(crate) const NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+/// The most bytes that can be asked for: 1 GiB.
+const MOST_BYTES: u32 = 1 << 30;
 
 /// Why a text is not a value of its field. Nothing here repeats the text, except `fix`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ impl Flaw {
 impl Leaf {
     /// Whether an empty text means that the key is not set.
     pub(crate) fn empty_is_unset(self) -> bool {
-        matches!(self, Self::Text | Self::Credential)
+        matches!(self, Self::Text | Self::Check | Self::Credential)
     }
 
     /// Reads a text as this kind of value.
@@ -47,7 +50,17 @@ impl Leaf {
                 _ => Err(Flaw::new("must be 1, the only version there is", "write `version: 1`")),
             },
             Self::Name => name(text),
-            Self::Text | Self::Url => Ok(Value::from(text)),
+            Self::Text | Self::Check | Self::Url => Ok(Value::from(text)),
+            Self::Reason => match text.is_empty() {
+                true => Err(Flaw::new("must say why", "such as `reason: \"issue 412\"`")),
+                false => Ok(Value::from(text)),
+            },
+            Self::Date => match text.parse::<Date>() {
+                // The parser takes other spellings too, times, and years before the first.
+                Ok(date) if date.to_string() == text && date.year() > 0 => Ok(Value::from(text)),
+                _ => Err(Flaw::new("must be a day of the calendar, as YYYY-MM-DD", "such as `2027-01-31`")),
+            },
+            Self::Flag => flag(text),
             Self::Credential => match text.chars().any(char::is_control) {
                 true => Err(Flaw::new(
                     "holds a line break or another control character",
@@ -61,7 +74,9 @@ impl Leaf {
             },
             Self::Time { least, unit } => time(text, least, unit),
             Self::TimeOrNone => or_none(text, |text| time(text, Least::Zero, "ms")),
-            Self::Share => share(text),
+            Self::Share => share(text, "from 0% to 100%", "30%", |share| share <= 1.0),
+            Self::Confidence => share(text, "above 50% and below 100%", "99%", |share| 0.5 < share && share < 1.0),
+            Self::Bytes => bytes(text),
             Self::Rate => rate(text),
             Self::Number { least } => number(text, least),
             Self::Count { least, most } => count(text, least, most),
@@ -128,18 +143,49 @@ fn time(text: &str, least: Least, unit: &str) -> Result<Value, Flaw> {
     }
 }
 
-fn share(text: &str) -> Result<Value, Flaw> {
-    let flaw = || Flaw::new("must be a share from 0% to 100%", "such as `30%`");
+fn flag(text: &str) -> Result<Value, Flaw> {
+    let flaw = Flaw::new("must be `true` or `false`", "write `true` or `false`");
+    match text {
+        "true" => Ok(Value::from(true)),
+        "false" => Ok(Value::from(false)),
+        _ => Err(match text.to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => flaw.fix("write `true`"),
+            "false" | "no" | "off" | "0" => flaw.fix("write `false`"),
+            _ => flaw,
+        }),
+    }
+}
+
+fn share(text: &str, wanted: &str, example: &str, fits: impl Fn(f64) -> bool) -> Result<Value, Flaw> {
+    let flaw = Flaw::new(format!("must be a share {wanted}"), format!("such as `{example}`"));
     match text.parse::<Quantity>() {
-        Ok(Quantity { unit: Unit::Share, value }) if value <= 1.0 => Ok(Value::from(value)),
-        Ok(Quantity { unit: Unit::Count, value: 0.0 }) => Ok(Value::from(0.0)),
-        Ok(Quantity { unit: Unit::Count, value }) if value <= 1.0 => {
-            Err(flaw().fix(format!("write it in percent: `{}%`", (value * 1e5).round() / 1e3)))
+        Ok(Quantity { unit: Unit::Share, value }) if fits(value) => Ok(Value::from(value)),
+        Ok(Quantity { unit: Unit::Count, value: 0.0 }) if fits(0.0) => Ok(Value::from(0.0)),
+        Ok(Quantity { unit: Unit::Count, value }) => {
+            let percent = if value <= 1.0 { (value * 1e5).round() / 1e3 } else { value };
+            Err(if fits(percent / 100.0) { flaw.fix(format!("write it in percent: `{percent}%`")) } else { flaw })
         }
-        Ok(Quantity { unit: Unit::Count, value }) if value <= 100.0 => {
-            Err(flaw().fix(format!("write it in percent: `{value}%`")))
-        }
-        _ => Err(flaw()),
+        _ => Err(flaw),
+    }
+}
+
+fn bytes(text: &str) -> Result<Value, Flaw> {
+    let (number, unit) = text.split_at(text.find(|symbol: char| !symbol.is_ascii_digit()).unwrap_or(text.len()));
+    let flaw = Flaw::new("must be a number of bytes in B, KiB or MiB, at most 1024MiB", "such as `16KiB`");
+    let Ok(number) = number.parse::<u32>() else { return Err(flaw) };
+    let factor = match unit.trim() {
+        "" if number == 0 => 1,
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "" => return Err(flaw.fix(format!("give it its unit: `{number}B`, or `{number}KiB`"))),
+        "k" | "K" | "kB" | "KB" | "kb" | "Kb" | "kib" | "Ki" => return Err(flaw.fix(format!("write `{number}KiB`"))),
+        "M" | "MB" | "mb" | "Mb" | "mib" | "Mi" => return Err(flaw.fix(format!("write `{number}MiB`"))),
+        _ => return Err(flaw),
+    };
+    match number.checked_mul(factor) {
+        Some(bytes) if bytes <= MOST_BYTES => Ok(Value::from(bytes)),
+        _ => Err(flaw),
     }
 }
 
@@ -155,9 +201,12 @@ fn rate(text: &str) -> Result<Value, Flaw> {
 
 fn number(text: &str, least: Least) -> Result<Value, Flaw> {
     match plain(text) {
-        Some(number) if number > 0.0 || least == Least::Zero => Ok(Value::from(number)),
-        _ if least == Least::Zero => Err(Flaw::new("must be a number, 0 or more", "without a unit, such as `150`")),
-        _ => Err(Flaw::new("must be a number above 0", "without a unit, such as `550`")),
+        Some(number) if least.allows(number) => Ok(Value::from(number)),
+        _ => Err(match least {
+            Least::Zero => Flaw::new("must be a number, 0 or more", "without a unit, such as `150`"),
+            Least::AboveZero => Flaw::new("must be a number above 0", "without a unit, such as `550`"),
+            Least::One => Flaw::new("must be a number, 1 or more", "without a unit, such as `3`"),
+        }),
     }
 }
 
@@ -189,17 +238,20 @@ fn or_none(text: &str, read: impl Fn(&str) -> Result<Value, Flaw>) -> Result<Val
     Ok(Value::Mapping(map))
 }
 
+/// The ends of `A..B`, or the one of `B`.
+pub(crate) fn range(text: &str) -> Option<(Option<u32>, u32)> {
+    let read = |text: &str| text.trim().parse::<u32>().ok();
+    match text.split_once("..") {
+        None => Some((None, read(text)?)),
+        Some((first, last)) => Some((Some(read(first)?), read(last)?)),
+    }
+}
+
 /// `{last}` for `N`, else `{first, last}`.
 fn iterations(text: &str) -> Result<Value, Flaw> {
     let flaw = || Flaw::new("must be a range `A..B` or a number", "such as `30..50`, or `100`");
     let mut map = Mapping::new();
-    let (first, last) = match text.split_once("..") {
-        None => (None, text.parse::<u32>().map_err(|_| flaw())?),
-        Some((first, last)) => {
-            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| flaw());
-            (Some(read(first)?), read(last)?)
-        }
-    };
+    let (first, last) = range(text).ok_or_else(flaw)?;
     match first {
         Some(first) if first > last => {
             return Err(
@@ -241,7 +293,8 @@ fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
     if later.iter().any(|word| text == *word || text.strip_prefix(word).is_some_and(|rest| rest.starts_with('('))) {
         return Err(Flaw::new("has a value that is not yet supported", format!("this version knows {list}")));
     }
-    let flaw = Flaw::new(format!("must be {list}"), format!("write {list}"));
+    let hint = if words.len() > 4 { "write one of these words".to_owned() } else { format!("write {list}") };
+    let flaw = Flaw::new(format!("must be {list}"), hint);
     Err(match nearest(text, words.iter().copied()) {
         Some(word) => flaw.fix(format!("did you mean `{word}`?")),
         None => flaw,
@@ -276,6 +329,18 @@ mod tests {
             (Leaf::Share, "0", "0.0"),
             (Leaf::Share, "0.3", "must be a share from 0% to 100%; write it in percent: `30%`"),
             (Leaf::Share, "30", "must be a share from 0% to 100%; write it in percent: `30%`"),
+            (Leaf::Confidence, "99%", "0.99"),
+            (Leaf::Confidence, "99.9", "must be a share above 50% and below 100%; write it in percent: `99.9%`"),
+            (Leaf::Confidence, "40", "must be a share above 50% and below 100%; such as `99%`"),
+            (Leaf::Bytes, "16KiB", "16384"),
+            (Leaf::Bytes, "2 MiB", "2097152"),
+            (Leaf::Bytes, "0", "0"),
+            (Leaf::Bytes, "1024MiB", "1073741824"),
+            (Leaf::Flag, "true", "true"),
+            (Leaf::Flag, "No", "must be `true` or `false`; write `false`"),
+            (Leaf::Date, "2028-02-29", "\"2028-02-29\""),
+            (Leaf::Reason, "412", "\"412\""),
+            (Leaf::Number { least: Least::One }, "1", "1.0"),
             (Leaf::Rate, "0.5", "0.5"),
             (Leaf::Rate, "2", "2.0"),
             (Leaf::Seed, "007", "7"),
@@ -308,6 +373,18 @@ mod tests {
             (Leaf::Rate, ".inf"),
             (Leaf::Rate, "2/s"),
             (Leaf::Share, "101%"),
+            (Leaf::Confidence, "50%"),
+            (Leaf::Confidence, "100%"),
+            (Leaf::Bytes, "1025MiB"),
+            (Leaf::Bytes, "4096MiB"),
+            (Leaf::Bytes, "1.5KiB"),
+            (Leaf::Bytes, "KiB"),
+            (Leaf::Date, "2027-02-29"),
+            (Leaf::Date, "2027-1-31"),
+            (Leaf::Date, "20270131"),
+            (Leaf::Date, "2027-01-31T10:00:00"),
+            (Leaf::Date, "-002027-01-31"),
+            (Leaf::Number { least: Least::One }, "0.99"),
             (Leaf::Seed, "-1"),
             (Leaf::Seed, "18446744073709551616"),
             (Leaf::Iterations, "0"),

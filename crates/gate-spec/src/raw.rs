@@ -1,6 +1,8 @@
 //! The spec as written: typed, defaults filled in, not yet checked as a whole.
 
-use gate_model::{Api, Arrivals, Cache, Faults, Nanos, Outcomes, Shape, Slo};
+use gate_model::{
+    Api, Arrivals, Cache, Decide, Faults, MaxTokensField, Nanos, Outcomes, OutputLength, ScriptedFault, Shape, Slo, Tls,
+};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -30,6 +32,9 @@ pub(crate) struct RawTarget {
     pub(crate) headers: serde_yaml::Mapping,
     #[serde(default)]
     pub(crate) extra_body: serde_json::Map<String, serde_json::Value>,
+    pub(crate) stream: bool,
+    pub(crate) max_tokens_field: MaxTokensField,
+    pub(crate) tls: Tls,
     pub(crate) ready: RawReady,
 }
 
@@ -46,9 +51,20 @@ pub(crate) struct RawSim {
     pub(crate) tokens_per_chunk: u32,
     pub(crate) role_chunk: OrNone<Nanos>,
     pub(crate) faults: Faults,
+    #[serde(default)]
+    pub(crate) script: Vec<ScriptedFault>,
+    pub(crate) slow_headers: Nanos,
+    pub(crate) warming_up: Option<RawWarmingUp>,
+    pub(crate) buffer: u32,
     pub(crate) dies_after: OrNone<u32>,
     pub(crate) ready_after: Nanos,
     pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct RawWarmingUp {
+    pub(crate) requests: Option<u32>,
+    pub(crate) slowdown: Option<f64>,
 }
 
 /// `{}` is `none`; an absent key is no `OrNone` at all.
@@ -85,6 +101,9 @@ pub(crate) struct RawPrompts {
     pub(crate) input_tokens: RawLength,
     pub(crate) output_tokens: RawLength,
     pub(crate) cache: Cache,
+    pub(crate) output: OutputLength,
+    pub(crate) system: Option<String>,
+    pub(crate) file: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -96,10 +115,19 @@ pub(crate) struct RawLength {
     pub(crate) shape: Shape,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawCheck {
     /// The check as text.
     pub(crate) check: String,
     /// Its index in the list.
     pub(crate) at: u32,
+    pub(crate) confidence: Option<f64>,
+    pub(crate) decide: Option<Decide>,
+    pub(crate) waive: Option<RawWaiver>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct RawWaiver {
+    pub(crate) until: Option<String>,
+    pub(crate) reason: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! From the raw spec to the gate: the rules between keys.
 
 use gate_model::{
-    Endpoint, EngineParams, GateSpec, Header, Iterations, Latency, Length, Load, PerSecond, PromptSpec, Ready,
-    ReadyPath, Secret, Target,
+    Api, Delivery, Endpoint, EngineParams, Faults, GateSpec, Header, Iterations, Latency, Length, Load, MaxTokensField,
+    PerSecond, PromptSpec, Ready, ReadyPath, Secret, Slo, Target, Tls, WarmingUp,
 };
 
 use crate::checks::checks;
@@ -23,8 +23,9 @@ pub(crate) struct Built {
 pub(crate) fn build(context: &mut Context, raw: RawSpec, file: &str) -> Built {
     let mut secrets = Vec::new();
     let load = load(context, &raw.load);
-    let prompts = prompts(context, &raw.prompts);
-    let checks = checks(context, &raw.require, &raw.prefer, load.iterations, raw.slo);
+    let checks = checks(context, &raw, load.iterations);
+    let prompts = prompts(context, raw.prompts);
+    refuse_unstreamed(context, raw.slo, raw.target.stream);
     let spec = GateSpec {
         version: raw.version.unwrap_or(1),
         name: raw.name.unwrap_or_default(),
@@ -43,10 +44,17 @@ pub(crate) fn build(context: &mut Context, raw: RawSpec, file: &str) -> Built {
 
 fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
     let endpoint = endpoint(context, raw.url, raw.sim, secrets);
-    for key in ["stream", "messages"] {
+    check_tls(context, &raw.tls, &endpoint);
+    if raw.max_tokens_field == MaxTokensField::MaxCompletionTokens && raw.api != Api::OpenaiChat {
+        let message =
+            format!("`target.max_tokens_field` is for `openai-chat`, and `target.api` is `{}`", raw.api.name());
+        context.error("target.max_tokens_field", message, "remove it: this dialect has one such field");
+    }
+    let prompt = if raw.api == Api::OpenaiCompletions { "prompt" } else { "messages" };
+    for (key, hint) in [("stream", "remove it; `target.stream` says whether answers stream"), (prompt, "remove it")] {
         if raw.extra_body.contains_key(key) {
             let path = format!("target.extra_body.{key}");
-            context.error(&path, format!("`{path}` is set by the load itself"), "remove it");
+            context.error(&path, format!("`{path}` is set by the load itself"), hint);
         }
     }
     let headers = raw.headers.iter().filter_map(|(name, value)| {
@@ -64,7 +72,28 @@ fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Secret>) -> T
         key: raw.key.map(Secret::new),
         headers: headers.collect(),
         extra_body: raw.extra_body,
+        delivery: if raw.stream { Delivery::Streamed } else { Delivery::Whole },
+        max_tokens_field: raw.max_tokens_field,
+        tls: raw.tls,
         ready: Ready { within: raw.ready.within, path },
+    }
+}
+
+/// Certificates are checked over https, and there always.
+fn check_tls(context: &mut Context, tls: &Tls, endpoint: &Endpoint) {
+    let plain = match endpoint {
+        Endpoint::Sim(_) => Some("the simulated engine"),
+        Endpoint::Url(url) => url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| "an http URL"),
+    };
+    if let Some(plain) = plain.filter(|_| *tls != Tls::default()) {
+        let message = format!("`target.tls` is for https, and the target is {plain}");
+        let problem = Problem::error(context.key("target.tls"), message);
+        context.problems.push(problem.hint("remove it, or write an https URL"));
+    } else if tls.insecure {
+        let message = "`target.tls.insecure` accepts any certificate: whoever answers need not be the target, and gets \
+                       the key";
+        let problem = Problem::warning(context.site("target.tls.insecure"), message);
+        context.problems.push(problem.hint("trust the server's own authority instead: `tls: {ca: FILE}`"));
     }
 }
 
@@ -113,9 +142,8 @@ fn endpoint(context: &mut Context, url: Option<String>, sim: Option<RawSim>, sec
 }
 
 fn engine(context: &mut Context, sim: RawSim) -> EngineParams {
-    let faults = sim.faults;
-    let sum = faults.http_500 + faults.stream_error + faults.stall + faults.reset + faults.truncate;
-    // Five shares in binary may sum to a little over one.
+    let sum = all(&sim.faults);
+    // Shares in binary may sum to a little over one.
     if sum > 1.0 + 1e-9 {
         let message = format!("`target.sim.faults` add up to {}%", (sum * 1e6).round() / 1e4);
         context.error("target.sim.faults", message, "together they are at most 100% of the requests");
@@ -125,11 +153,21 @@ fn engine(context: &mut Context, sim: RawSim) -> EngineParams {
         tpot: latency(&sim.tpot),
         tokens_per_chunk: sim.tokens_per_chunk,
         role_chunk: sim.role_chunk.value,
-        faults,
+        faults: sim.faults,
+        script: sim.script,
+        slow_headers: sim.slow_headers,
+        warming_up: sim.warming_up.and_then(|raw| Some(WarmingUp { requests: raw.requests?, slowdown: raw.slowdown? })),
+        buffer_bytes: sim.buffer,
         dies_after: sim.dies_after.value,
         ready_after: sim.ready_after,
         seed: sim.seed,
     }
+}
+
+/// The share of requests with any fault.
+fn all(faults: &Faults) -> f64 {
+    let Faults { http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers } = *faults;
+    [http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers].iter().sum()
 }
 
 fn latency(raw: &RawLatency) -> Latency {
@@ -163,11 +201,31 @@ fn load(context: &mut Context, raw: &RawLoad) -> Load {
     Load { rate: PerSecond(raw.rps), iterations, warmup: raw.warmup, arrivals: raw.arrivals, seed: raw.seed }
 }
 
-fn prompts(context: &mut Context, raw: &RawPrompts) -> PromptSpec {
+fn prompts(context: &mut Context, raw: RawPrompts) -> PromptSpec {
+    if raw.file.is_some() && context.is_written("prompts.input_tokens") {
+        let problem =
+            Problem::error(context.key("prompts.input_tokens"), "`prompts` has both `input_tokens` and `file`");
+        context.problems.push(problem.hint("keep one of the two: the rows of a file are as long as they are"));
+    }
     PromptSpec {
         input_tokens: length(context, "prompts.input_tokens", raw.input_tokens),
         output_tokens: length(context, "prompts.output_tokens", raw.output_tokens),
         cache: raw.cache,
+        output: raw.output,
+        system: raw.system,
+        file: raw.file,
+    }
+}
+
+/// A bound that only a stream can keep.
+fn refuse_unstreamed(context: &mut Context, slo: Slo, stream: bool) {
+    for (key, bound) in [("ttft", slo.ttft), ("ttfa", slo.ttfa), ("tpot", slo.tpot)] {
+        if bound.is_some() && !stream {
+            let path = format!("slo.{key}");
+            let message = format!("`{path}` is measured on a stream, and `target.stream` is false");
+            let problem = Problem::error(context.key(&path), message);
+            context.problems.push(problem.hint("keep `e2e` alone, or let the answers stream"));
+        }
     }
 }
 

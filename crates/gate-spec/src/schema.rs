@@ -1,23 +1,47 @@
 //! The JSON Schema, made from the field table.
 
+use gate_model::{Direction, Metric};
 use serde_json::{Map, Value, json};
 
 use crate::field::{Field, Kind, Leaf, Least, Presence};
 use crate::leaf;
-use crate::table::{CHECK, ROOT};
+use crate::table::{CHECK, FAULT, ROOT};
 
 /// Where a text may stand in for a value: it holds a variable.
 const VARIABLE: &str = r"\$\{";
-const TIME: &str = r"^\s*[0-9.]+\s*(ns|us|µs|ms|s|m|h|d)\s*$";
+const TIME: &str = r"^\s*[0-9.]+\s*(ns|us|µs|μs|ms|s|m|h|d)\s*$";
+const PERCENT: &str = r"^\s*[0-9.]+\s*%\s*$";
 
 /// The JSON Schema of a gate spec: every key that is supported, with its description and default.
+///
+/// It is of draft 7, which editors know best, and for them: what it allows may still be refused by rules between
+/// keys, but a spec that reads is allowed by it.
 #[must_use]
 pub fn json_schema() -> Value {
-    let mut schema = object(ROOT);
-    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+    schema.insert("$id".to_owned(), json!("urn:gate:spec:1"));
     schema.insert("title".to_owned(), json!("gate spec"));
     schema.insert("description".to_owned(), json!("A performance gate for an LLM inference endpoint."));
+    schema.extend(object(ROOT));
+    schema.insert("definitions".to_owned(), json!({"check": check(), "long_check": object(CHECK)}));
     Value::Object(schema)
+}
+
+/// A check as text. Its examples are what editors propose: every common metric, with a bound in its unit.
+fn check() -> Value {
+    let example = |name: String| {
+        let metric = name.parse::<Metric>().ok()?;
+        let op = if metric.direction() == Direction::Higher { ">=" } else { "<" };
+        Some(format!("{name} {op} {}", metric.unit().example()))
+    };
+    let examples: Vec<_> = Metric::common_names().into_iter().filter_map(example).collect();
+    json!({
+        "description": "METRIC OPERATOR BOUND: the condition that passes, such as `ttft.p95 < 800ms`.",
+        "type": "string",
+        "pattern": format!(r"^\s*[a-z0-9_.]+\s*(<|<=|>|>=|==)\s*[0-9.]+\s*[a-zµμ%/]*\s*$|{VARIABLE}"),
+        "examples": examples,
+    })
 }
 
 fn object(fields: &[Field]) -> Map<String, Value> {
@@ -47,7 +71,15 @@ fn property(field: &Field) -> Value {
         }
         Kind::Headers => json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
         Kind::Free => json!({"type": "object"}),
-        Kind::Checks => json!({"type": "array", "items": {"anyOf": [{"type": "string"}, object(CHECK)]}}),
+        Kind::Checks => json!({
+            "type": "array",
+            "items": {"anyOf": [{"$ref": "#/definitions/check"}, {"$ref": "#/definitions/long_check"}]}
+        }),
+        Kind::Script => json!({
+            "type": "object",
+            "patternProperties": {r"^[0-9]+(\.\.[0-9]+)?$": value(FAULT)},
+            "additionalProperties": false
+        }),
         Kind::Later => json!({}),
     };
     if let Value::Object(kind) = kind {
@@ -64,7 +96,8 @@ fn literal(text: &str) -> Value {
     if text == "{}" {
         return json!({});
     }
-    text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
+    // A number or a flag reads as JSON; everything else is a text.
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
 /// One value. `pattern` binds texts only, so that a number field takes numbers, or texts with a variable.
@@ -74,23 +107,36 @@ fn value(leaf: Leaf) -> Value {
         Leaf::Version => json!({"const": 1}),
         Leaf::Name => json!({"type": "string", "pattern": or_variable(leaf::NAME)}),
         Leaf::Text | Leaf::Credential => json!({"type": ["string", "number", "boolean"]}),
+        Leaf::Check => json!({"allOf": [{"$ref": "#/definitions/check"}]}),
+        Leaf::Reason => json!({"type": ["string", "number"], "minLength": 1}),
+        Leaf::Date => {
+            json!({"type": "string", "pattern": or_variable("^[0-9]{4}-[0-9]{2}-[0-9]{2}$")})
+        }
+        Leaf::Flag => json!({"type": ["boolean", "string"], "pattern": VARIABLE}),
         Leaf::Url => json!({"type": "string"}),
         Leaf::Path => json!({"type": "string", "pattern": or_variable("^auto$|^/")}),
         Leaf::Time { least: Least::Zero, .. } => {
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(TIME)})
         }
-        Leaf::Time { least: Least::AboveZero, .. } => json!({"type": "string", "pattern": or_variable(TIME)}),
+        Leaf::Time { .. } => json!({"type": "string", "pattern": or_variable(TIME)}),
         Leaf::TimeOrNone => {
             let pattern = or_variable(&format!("{TIME}|^none$"));
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Share => {
-            let pattern = or_variable(r"^\s*[0-9.]+\s*%\s*$");
+            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(PERCENT)})
+        }
+        Leaf::Confidence => json!({"type": "string", "pattern": or_variable(PERCENT)}),
+        Leaf::Bytes => {
+            let pattern = or_variable(r"^\s*[0-9]+\s*(B|KiB|MiB)\s*$");
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Rate => json!({
             "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 100_000, "pattern": VARIABLE
         }),
+        Leaf::Number { least: Least::One } => {
+            json!({"type": ["number", "string"], "minimum": 1, "pattern": VARIABLE})
+        }
         Leaf::Number { least: Least::Zero } => {
             json!({"type": ["number", "string"], "minimum": 0, "pattern": VARIABLE})
         }

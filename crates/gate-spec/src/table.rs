@@ -44,17 +44,14 @@ const TARGET: &[Field] = &[
     Field::default(
         "api",
         Leaf::Word(
-            &["openai-chat"],
+            &["openai-chat", "openai-completions", "anthropic", "ollama"],
             &[
-                "openai-completions",
                 "openai-responses",
                 "openai-embeddings",
-                "anthropic",
                 "gemini",
                 "bedrock-converse",
                 "bedrock-invoke",
                 "cohere",
-                "ollama",
                 "tgi",
                 "llamacpp",
                 "sglang",
@@ -69,17 +66,44 @@ const TARGET: &[Field] = &[
     Field::optional(
         "key",
         Kind::Leaf(Leaf::Credential),
-        "The API key, such as `${OPENAI_API_KEY:-}`; sent as a bearer token, never shown.",
+        "The API key, such as `${OPENAI_API_KEY:-}`; sent in the header the dialect asks for, never shown.",
     ),
     Field::optional("headers", Kind::Headers, "Further headers of every request; their values are never shown."),
     Field::optional("extra_body", Kind::Free, "Fields merged into every request's body."),
+    Field::default(
+        "stream",
+        Leaf::Flag,
+        "true",
+        "Whether answers are streamed; `false`: only e2e, errors, tokens and throughput are measured.",
+    ),
+    Field::default(
+        "max_tokens_field",
+        Leaf::Word(&["max_tokens", "max_completion_tokens"], &[]),
+        "max_tokens",
+        "The field of `openai-chat` requests that says how long an answer may be.",
+    ),
+    Field::section("tls", TLS, "How the certificate of an https endpoint is checked."),
     Field::section("ready", READY, "Waiting for the endpoint before the load starts."),
-    Field::later("stream"),
-    Field::later("max_tokens_field"),
     Field::later("metrics"),
     Field::later("replica_header"),
-    Field::later("tls"),
     Field::later("custom"),
+];
+
+const TLS: &[Field] = &[
+    Field::optional(
+        "ca",
+        Kind::Leaf(Leaf::Text),
+        "A PEM file of authorities to trust besides the usual ones; relative to the folder of this spec.",
+    ),
+    Field::default(
+        "roots",
+        Leaf::Word(&["webpki", "system"], &[]),
+        "webpki",
+        "The usual authorities: `webpki`, Mozilla's as compiled in, or `system`, those of this machine.",
+    ),
+    Field::default("insecure", Leaf::Flag, "false", "Accepts any certificate; every report says so."),
+    Field::later("cert"),
+    Field::later("key"),
 ];
 
 const READY: &[Field] = &[
@@ -121,6 +145,24 @@ const SIM: &[Field] = &[
         "When a role-only chunk is sent after the request's arrival; `none`: there is none.",
     ),
     Field::section("faults", FAULTS, "The share of requests that end each way; together at most 100%."),
+    Field::optional(
+        "script",
+        Kind::Script,
+        "Faults of chosen requests, such as `{26: http_500, 30..40: stall}`: measured requests count from 1, the first line that fits happens, and it wins over `faults`.",
+    ),
+    Field::default(
+        "slow_headers",
+        LIMIT,
+        "1s",
+        "How late status and headers come where `faults` or `script` has `slow_headers`.",
+    ),
+    Field::optional("warming_up", Kind::Map(WARMING_UP), "A server that is slow at first."),
+    Field::default(
+        "buffer",
+        Leaf::Bytes,
+        "0",
+        "A proxy in front holds the stream back until it has this much, such as `16KiB`; 0: there is none.",
+    ),
     Field::default(
         "dies_after",
         Leaf::CountOrNone { most: 1_000_000 },
@@ -139,12 +181,35 @@ const LATENCY: &[Field] = &[
     Field::default("shape", SHAPES, "lognormal", "The shape."),
 ];
 
+/// A fault that a script names.
+pub(crate) const FAULT: Leaf = Leaf::Word(
+    &["http_429", "http_500", "stream_error", "stall", "reset", "truncate", "empty", "html_200", "slow_headers"],
+    &[],
+);
+
+const WARMING_UP: &[Field] = &[
+    Field::required(
+        "requests",
+        Kind::Leaf(Leaf::Count { least: 1, most: 1_000_000 }),
+        "Over how many requests its latencies fall to normal.",
+    ),
+    Field::required(
+        "slowdown",
+        Kind::Leaf(Leaf::Number { least: Least::One }),
+        "How many times slower the first request is.",
+    ),
+];
+
 const FAULTS: &[Field] = &[
+    Field::default("http_429", Leaf::Share, "0%", "Answered with status 429."),
     Field::default("http_500", Leaf::Share, "0%", "Answered with status 500."),
     Field::default("stream_error", Leaf::Share, "0%", "An error event inside a 200 stream, after the first token."),
     Field::default("stall", Leaf::Share, "0%", "The stream stops in the middle and stays open."),
     Field::default("reset", Leaf::Share, "0%", "The connection is reset in the middle of the stream."),
     Field::default("truncate", Leaf::Share, "0%", "The stream is closed in the middle, with no end."),
+    Field::default("empty", Leaf::Share, "0%", "The stream ends well, with no token."),
+    Field::default("html_200", Leaf::Share, "0%", "An HTML page with status 200."),
+    Field::default("slow_headers", Leaf::Share, "0%", "Status and headers come late, by `target.sim.slow_headers`."),
 ];
 
 const LOAD: &[Field] = &[
@@ -202,17 +267,26 @@ const PROMPTS: &[Field] = &[
     ),
     Field::default(
         "cache",
-        Leaf::Word(&["bust"], &["natural", "warm"]),
+        Leaf::Word(&["bust", "warm"], &["natural"]),
         "bust",
-        "What prompts do to the server's prefix cache; `bust`: no prefix is ever shared.",
+        "What prompts do to the server's prefix cache; `bust`: no prefix is ever shared; `warm`: prompts are sent as they are and may repeat.",
     ),
-    Field::later("file"),
+    Field::default(
+        "output",
+        Leaf::Word(&["at_most", "exact"], &[]),
+        "at_most",
+        "`at_most`: the model may stop before the planned length; `exact`: the server is asked to go on to it.",
+    ),
+    Field::optional("system", Kind::Leaf(Leaf::Text), "A system prompt, sent before every prompt."),
+    Field::optional(
+        "file",
+        Kind::Leaf(Leaf::Text),
+        "A JSON Lines file of prompts, one row a request, instead of built-in prose; relative to the folder of this spec.",
+    ),
     Field::later("format"),
     Field::later("turns"),
     Field::later("think"),
-    Field::later("system"),
     Field::later("shared_prefix"),
-    Field::later("output"),
     Field::later("tokenizer"),
     Field::later("tokens"),
 ];
@@ -266,8 +340,43 @@ const OUTCOMES: &[Field] = &[
 
 /// The long form of a check.
 pub(crate) const CHECK: &[Field] = &[
-    Field::required("check", Kind::Leaf(Leaf::Text), "The check, such as `ttft.p95 < 800ms`."),
-    Field::later("confidence"),
-    Field::later("decide"),
-    Field::later("waive"),
+    Field::required("check", Kind::Leaf(Leaf::Check), "The check, such as `ttft.p95 < 800ms`."),
+    Field::optional(
+        "confidence",
+        Kind::Leaf(Leaf::Confidence),
+        "How sure a verdict by evidence has to be, above 50% and below 100%; 95% where absent.",
+    ),
+    Field::optional(
+        "decide",
+        Kind::Leaf(Leaf::Word(&["evidence", "point"], &[])),
+        "`evidence`: by what the requests prove; `point`: by comparing the number seen. Where absent, the metric decides.",
+    ),
+    Field::optional("waive", Kind::Map(WAIVE), "Lets the check through until a day; reports say so."),
 ];
+
+const WAIVE: &[Field] = &[
+    Field::required("until", Kind::Leaf(Leaf::Date), "The last day the waiver works, as YYYY-MM-DD in UTC."),
+    Field::required("reason", Kind::Leaf(Leaf::Reason), "Why, such as `issue 412`."),
+];
+
+#[cfg(test)]
+mod tests {
+    use gate_model::{Api, Fault};
+
+    use super::*;
+
+    fn words(leaf: Leaf) -> &'static [&'static str] {
+        let Leaf::Word(words, _) = leaf else { panic!("{leaf:?}") };
+        words
+    }
+
+    #[test]
+    fn the_table_names_what_the_model_knows() {
+        assert_eq!(words(FAULT), Fault::ALL.map(Fault::name));
+        let shares: Vec<_> = FAULTS.iter().map(|field| field.name).collect();
+        assert_eq!(shares, Fault::ALL.map(Fault::name));
+        let api = TARGET.iter().find(|field| field.name == "api").unwrap();
+        let Kind::Leaf(api) = api.kind else { panic!() };
+        assert_eq!(words(api), Api::ALL.map(Api::name));
+    }
+}

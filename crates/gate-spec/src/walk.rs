@@ -1,9 +1,12 @@
 //! Tree → values: checks every node against the field table, fills in variables and defaults, and reports all
 //! that does not fit.
 
+mod checks;
+mod script;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use gate_model::{Direction, Metric, Secret};
+use gate_model::Secret;
 use serde_yaml::{Mapping, Value};
 
 use crate::credential::{looks_secret, shown_key};
@@ -11,11 +14,8 @@ use crate::environment::{FillError, Filled, fill};
 use crate::field::{Field, Kind, Leaf, Presence, find};
 use crate::leaf::Flaw;
 use crate::problem::{Problem, clip, nearest};
-use crate::table::{CHECK, ROOT};
+use crate::table::ROOT;
 use crate::yaml::{Content, Entry, Key, Node, Scalar, Site, Style, core_value};
-
-/// The most checks in one list.
-const CHECKS_LIMIT: usize = 200;
 
 /// Where a value was written, and what it was made of.
 #[derive(Clone, Debug)]
@@ -81,8 +81,7 @@ impl Walk<'_> {
         for field in fields.iter().filter(|field| !entries.iter().any(|entry| entry.key.text == field.name)) {
             // A misspelt key has been reported under the name that is meant.
             let reported = self.out.unsound.contains(&join(path, field.name));
-            if matches!(field.presence, Presence::Required) && matches!(node.content, Content::Mapping(_)) && !reported
-            {
+            if field.is_required() && matches!(node.content, Content::Mapping(_)) && !reported {
                 self.missing(field, path, key);
             }
             default(field, &mut values);
@@ -99,11 +98,13 @@ impl Walk<'_> {
         }
         if node.is_null() && !matches!(node.site, Site::Flag(_)) {
             let hint = match field.kind {
-                Kind::Map(_) if matches!(field.presence, Presence::Optional) => {
+                Kind::Map(fields)
+                    if matches!(field.presence, Presence::Optional) && !fields.iter().any(Field::is_required) =>
+                {
                     format!("write `{}: {{}}` for its defaults, or remove the key", field.name)
                 }
                 Kind::Checks => "list checks below it, such as `- ttft.p95 < 800ms`, or remove the key".to_owned(),
-                Kind::Leaf(Leaf::Text | Leaf::Credential) => {
+                Kind::Leaf(Leaf::Text | Leaf::Check | Leaf::Credential) => {
                     "remove the key, or put the text in quotes if it is meant".to_owned()
                 }
                 Kind::Map(_) => "put its keys below it, indented, or remove the key".to_owned(),
@@ -134,6 +135,7 @@ impl Walk<'_> {
                 }
             },
             Kind::Checks => self.checks(node, path),
+            Kind::Script => self.script(node, path),
             Kind::Later => None,
         }
     }
@@ -257,65 +259,6 @@ impl Walk<'_> {
         }
     }
 
-    /// A list of `{check, at}`, the text and its index.
-    fn checks(&mut self, node: &Node, path: &str) -> Option<Value> {
-        let Content::Sequence(items) = &node.content else {
-            let problem = Problem::error(node.site, format!("`{path}` must be a list of checks"));
-            self.report(path, problem.hint("one per line: `- ttft.p95 < 800ms`"));
-            return None;
-        };
-        if items.len() > CHECKS_LIMIT {
-            let problem = Problem::error(node.site, format!("`{path}` has more than {CHECKS_LIMIT} checks"));
-            self.report(path, problem.hint("nobody reads that many: keep those that matter"));
-            return None;
-        }
-        let mut checks = Vec::new();
-        for (at, item) in (0_u32..).zip(items) {
-            let path = format!("{path}[{at}]");
-            self.spot(item, &path, None);
-            if let Some(text) = self.check(item, &path) {
-                let mut check = Mapping::new();
-                check.insert(Value::from("check"), text);
-                check.insert(Value::from("at"), Value::from(at));
-                checks.push(Value::Mapping(check));
-            }
-        }
-        Some(Value::Sequence(checks))
-    }
-
-    fn check(&mut self, item: &Node, path: &str) -> Option<Value> {
-        match &item.content {
-            Content::Scalar(_) => self.leaf(item, Leaf::Text, path).or_else(|| {
-                if !self.out.unsound.contains(path) {
-                    let problem = Problem::error(item.site, "this check is empty");
-                    self.report(path, problem.hint("write one, such as `- ttft.p95 < 800ms`, or remove the line"));
-                }
-                None
-            }),
-            Content::Sequence(_) => {
-                let problem = Problem::error(item.site, "a check is one text, not a list");
-                self.report(path, problem.hint("write `- ttft.p95 < 800ms`, one check per line"));
-                None
-            }
-            Content::Mapping(entries) => {
-                if let [Entry { key, value }] = entries.as_slice()
-                    && nearest(&key.text, CHECK.iter().map(|field| field.name)).is_none()
-                    && let Some(check) = split_check(&key.text, value)
-                {
-                    let problem = Problem::error(key.site, "the `:` makes this check a map");
-                    self.report(path, problem.hint(format!("write it as one text: `- {check}`")));
-                    return None;
-                }
-                let long = entries.iter().find(|entry| entry.key.text == "check").map(|entry| &entry.value);
-                if let Some(long) = long {
-                    self.spot(long, path, None);
-                }
-                let values = self.map(item, CHECK, path, item.site);
-                values.get("check").cloned()
-            }
-        }
-    }
-
     /// Takes a credential into custody. A header that is neither named like one nor filled from the
     /// environment is no credential: keeping `x-team: inference` would blank out a common word everywhere.
     fn keep_secret(&mut self, filled: &Filled, path: &str) {
@@ -364,6 +307,8 @@ impl Walk<'_> {
             "version" => "add `version: 1` at the top".to_owned(),
             "target" => "add `target: {url: \"${GATE_TARGET:?the endpoint under test}\"}`".to_owned(),
             "name" => "add a name such as `name: chat`: the outputs go to `.gate/NAME/`".to_owned(),
+            "until" => "a waiver ends: add the last day it works, such as `until: 2027-01-31`".to_owned(),
+            "reason" => "say why: add `reason: \"issue 412\"`".to_owned(),
             name => format!("add `{name}: …`"),
         };
         self.report(&path, Problem::error(site, format!("`{path}` is missing")).hint(hint));
@@ -381,7 +326,7 @@ impl Walk<'_> {
         } else if let Some(near) = nearest(&name, known(false)) {
             meant = near;
             format!("did you mean `{near}`?")
-        } else if let Some(home) = home(&name) {
+        } else if let Some(home) = home(&name, path) {
             format!("`{name}` belongs in `{home}`")
         } else if let Some(near) = nearest(&name, known(true)) {
             format!("`{near}` is not yet supported")
@@ -433,26 +378,22 @@ pub(crate) fn defaults(fields: &'static [Field]) -> Mapping {
     values
 }
 
-/// The check that was split by its colon, put together again.
-fn split_check(key: &str, value: &Node) -> Option<String> {
-    let Content::Scalar(Scalar { text, .. }) = &value.content else { return None };
-    let text = text.trim();
-    if [key, text].iter().any(|part| part.contains(['<', '>', '='])) {
-        return Some(format!("{key} {text}").trim().to_owned());
-    }
-    let higher = key.parse::<Metric>().is_ok_and(|metric| metric.direction() == Direction::Higher);
-    Some(format!("{} {} {text}", clip(key), if higher { ">=" } else { "<" }))
-}
-
-/// The map that a key of this name belongs to.
-fn home(name: &str) -> Option<String> {
-    fn search(fields: &'static [Field], path: &str, name: &str) -> Option<String> {
+/// The map that a key of this name belongs to, the outermost if there are several. What is deep inside one block
+/// is not meant by a key in another.
+fn home(name: &str, written_in: &str) -> Option<String> {
+    fn search(fields: &'static [Field], path: &str, name: &str, found: &mut Vec<String>) {
         if !path.is_empty() && find(fields, name).is_some_and(|field| !field.is_later()) {
-            return Some(path.to_owned());
+            found.push(path.to_owned());
         }
-        fields.iter().find_map(|field| search(field.fields()?, &join(path, field.name), name))
+        for field in fields {
+            search(field.fields().unwrap_or(&[]), &join(path, field.name), name, found);
+        }
     }
-    search(ROOT, "", name)
+    let mut found = Vec::new();
+    search(ROOT, "", name, &mut found);
+    let depth = |path: &String| path.matches('.').count();
+    found.retain(|path| depth(path) < 2 || (!written_in.is_empty() && path.starts_with(written_in)));
+    found.into_iter().min_by_key(depth)
 }
 
 fn is_header_name(name: &str) -> bool {

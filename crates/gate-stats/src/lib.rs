@@ -10,6 +10,7 @@
 //! | [`quantile`] | which order statistic estimates a quantile, and which bound it |
 //! | [`binomial`] | how surprising are k exceedances of n; which counts decide |
 //! | [`series`] | the same for requests that are not independent |
+//! | [`mean`] | how surprising is a mean of such requests |
 //! | [`sequential`] | which counts violate when the data is looked at more than once |
 //! | [`power`] | how likely a regression is found by such a procedure |
 //! | [`multiplicity`] | p-values of several checks taken together |
@@ -25,6 +26,7 @@ pub mod binomial;
 mod error;
 pub mod goodput;
 mod mass;
+pub mod mean;
 pub mod multiplicity;
 pub mod power;
 pub mod quantile;
@@ -34,6 +36,7 @@ pub mod smooth;
 pub mod summary;
 
 pub use error::Error;
+pub use mean::Mean;
 pub use quantile::{Quantile, Sorted};
 pub use sequential::{Boundary, Levels, Spending};
 pub use series::{DesignEffect, Indicators, Limit, Mark};

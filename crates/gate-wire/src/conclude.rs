@@ -58,7 +58,7 @@ fn failed(state: &StreamState, end: BodyEnd) -> Option<(Outcome, String)> {
     }
     if tokens == 0 {
         let reason = state.finish_reason.as_deref().unwrap_or("none");
-        return Some((Outcome::Empty, format!("the stream ended without a token (finish reason: {reason})")));
+        return Some((Outcome::Empty, format!("the answer ended without a token (finish reason: {reason})")));
     }
     None
 }
@@ -81,9 +81,13 @@ fn undecodable(failure: &Undecodable) -> (Outcome, String) {
         Undecodable::Html { message } => {
             format!("the answer is an HTML page{}: does `target.url` point at the API?", quoted(message))
         }
-        Undecodable::Foreign { message } => format!("the answer is not a stream of this dialect{}", quoted(message)),
+        Undecodable::Foreign { message } => format!("the answer is not of this dialect{}", quoted(message)),
         Undecodable::Malformed { event, message } => format!("event {event} of the stream is not JSON: {message}"),
-        Undecodable::TooLong => format!("an event is longer than {} MiB", MAX_EVENT >> 20),
+        Undecodable::TooLong => format!("the answer, or an event of it, is longer than {} MiB", MAX_EVENT >> 20),
+        Undecodable::Cut => return (Outcome::Truncated, "the server closed the answer before its end".to_owned()),
+        Undecodable::Streamed => {
+            "the server sent a stream, though one whole answer was asked for (`target.stream: false`)".to_owned()
+        }
         Undecodable::NotStreamed => {
             let message = "the server sent one whole answer instead of a stream: it ignores `stream: true`";
             return (Outcome::NotStreamed, message.to_owned());

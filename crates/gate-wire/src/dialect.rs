@@ -1,10 +1,13 @@
 //! What every dialect can do.
 
-use gate_model::{Api, Prompt, Secret};
+use gate_model::{Api, Delivery, MaxTokensField, OutputLength, Prompt, Secret};
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::anthropic::Anthropic;
+use crate::ollama::Ollama;
 use crate::openai_chat::OpenaiChat;
+use crate::openai_completions::OpenaiCompletions;
 use crate::{Decoder, message};
 
 /// What one request asks.
@@ -16,6 +19,13 @@ pub struct Ask<'a> {
     pub prompt: &'a Prompt,
     /// How many tokens the answer has at most.
     pub max_output_tokens: u32,
+    /// The field that says so, in the chat dialect of OpenAI; the others have one.
+    pub max_tokens_field: MaxTokensField,
+    /// Whether the answer is to be that long exactly: the OpenAI dialects then send `ignore_eos` and `min_tokens`,
+    /// the others have nothing that asks for it.
+    pub output: OutputLength,
+    /// How the answer comes.
+    pub delivery: Delivery,
     /// Fields merged into the body, objects deeply; they win over what the dialect writes.
     pub extra_body: &'a Map<String, Value>,
 }
@@ -40,8 +50,14 @@ pub trait Dialect: Send + Sync {
     /// The path and query of the list of models beside the route, such as `/v1/models`.
     fn models_path(&self, base: &Url) -> String;
 
-    /// A decoder for one response with a 2xx status.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// A decoder for one response with a 2xx status, delivered as the request asked.
+    fn decoder(&self, delivery: Delivery) -> Box<dyn Decoder>;
+
+    /// The field that the server wants for the length of answers, where its refusal of a request names one. It may
+    /// be the one that was sent.
+    fn wants_field(&self, _status: u16, _body: &[u8]) -> Option<MaxTokensField> {
+        None
+    }
 
     /// What a body that is not a stream says, in one line of at most 300 characters: the error message of a JSON
     /// document, the title of an HTML page, else its beginning. `None` where it says nothing.
@@ -55,5 +71,8 @@ pub trait Dialect: Send + Sync {
 pub fn dialect(api: Api) -> &'static dyn Dialect {
     match api {
         Api::OpenaiChat => &OpenaiChat,
+        Api::OpenaiCompletions => &OpenaiCompletions,
+        Api::Anthropic => &Anthropic,
+        Api::Ollama => &Ollama,
     }
 }

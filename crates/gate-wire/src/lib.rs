@@ -8,14 +8,24 @@
 //! What counts as a generated token: non-empty text, reasoning, a tool call's name or arguments, a refusal. What
 //! does not: chunks with a role only, empty content, pings, comments, usage, repeats of the whole answer.
 //!
-//! Memory is bounded: an event, or a line, is at most [`MAX_EVENT`] bytes. Time is linear in the body's length.
+//! An answer that was not to be a stream is one event: its decoder collects the body, and decodes it at its end.
+//!
+//! Memory is bounded: an event, a line or a whole answer is at most [`MAX_EVENT`] bytes. Time is linear in the body's length.
 
+mod anthropic;
 mod conclude;
 mod dialect;
+mod framing;
 mod message;
+mod ollama;
+mod openai;
 mod openai_chat;
-mod sse;
+mod openai_completions;
+mod reader;
+mod request;
+mod shape;
 mod stream;
+mod whole;
 
 pub use conclude::{BodyEnd, conclude};
 pub use dialect::{Ask, Dialect, WireRequest, dialect};

@@ -55,7 +55,9 @@ fn blames_server(text: &str) -> bool {
     const FAULTS: [&str; 7] =
         ["overloaded", "servererror", "internalerror", "unavailable", "badgateway", "gatewaytimeout", "enginedead"];
     let text: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    text == "internal" || FAULTS.iter().any(|fault| text.contains(fault))
+    // Anthropic's names for statuses 500 and 504.
+    let exact = ["internal", "apierror", "timeouterror"].contains(&text.as_str());
+    exact || FAULTS.iter().any(|fault| text.contains(fault))
 }
 
 /// The message in a JSON document, wherever servers put it.
@@ -165,6 +167,8 @@ mod tests {
             ),
             (json!({"error": {"message": "m", "type": "server_error", "code": null}}), Some("server_error"), true),
             (json!({"error": {"message": "m", "status": "UNAVAILABLE", "code": 503}}), Some("UNAVAILABLE"), true),
+            (json!({"type": "error", "error": {"type": "api_error", "message": "m"}}), Some("api_error"), true),
+            (json!({"error": {"message": "m", "type": "litellm.APIError: m"}}), Some("litellm.APIError: m"), false),
             (json!({"error": "Service Unavailable"}), None, true),
             (json!({"error": "e", "error_type": "overloaded"}), Some("overloaded"), true),
             (

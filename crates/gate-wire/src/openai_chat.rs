@@ -1,96 +1,58 @@
 //! OpenAI chat completions, with the variants of the servers that speak it.
 
-mod chunk;
-mod decoder;
+mod choice;
 
-use gate_model::{Role, Secret};
-use serde_json::{Map, Value, json};
+use gate_model::{Delivery, MaxTokensField, Secret};
 use url::Url;
 
+use crate::framing::Sse;
+use crate::openai::{Openai, fields};
+use crate::reader::StreamDecoder;
+use crate::request::{Draft, EVENT_STREAM, Route, bearer, chat};
+use crate::whole::WholeDecoder;
 use crate::{Ask, Decoder, Dialect, WireRequest};
 
-/// What a path that is empty gets before the route.
-const PREFIX: &str = "/v1";
-/// The route's tail.
-const ROUTE: &str = "/chat/completions";
+const ROUTE: Route = Route { prefix: "/v1", tail: "/chat/completions", models: "/models" };
 
 /// The dialect.
 pub(crate) struct OpenaiChat;
 
 impl Dialect for OpenaiChat {
     fn request(&self, base: &Url, key: Option<&Secret>, ask: &Ask<'_>) -> WireRequest {
-        let mut headers = vec![
-            ("content-type", Secret::new("application/json")),
-            ("accept", Secret::new("text/event-stream")),
-            ("accept-encoding", Secret::new("identity")),
-            ("user-agent", Secret::new(concat!("gate/", env!("CARGO_PKG_VERSION")))),
-        ];
-        headers.extend(key.map(|key| ("authorization", Secret::new(format!("Bearer {}", key.expose())))));
-        WireRequest { path: with_query(base, route(base.path())), headers, body: body(ask) }
+        let fields = fields(ask, ("messages", chat(&ask.prompt.messages)), ask.max_tokens_field.name());
+        Draft { route: &ROUTE, stream_type: EVENT_STREAM, headers: bearer(key), fields }.finish(base, ask)
     }
 
     fn models_path(&self, base: &Url) -> String {
-        let route = route(base.path());
-        let parent = route.trim_end_matches('/').strip_suffix(ROUTE).unwrap_or_default();
-        with_query(base, format!("{parent}/models"))
+        ROUTE.models_path(base)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decoder::ChatDecoder::default())
-    }
-}
-
-fn route(path: &str) -> String {
-    match path.trim_end_matches('/') {
-        "" => format!("{PREFIX}{ROUTE}"),
-        whole if whole.ends_with(ROUTE) => path.to_owned(),
-        parent => format!("{parent}{ROUTE}"),
-    }
-}
-
-fn with_query(base: &Url, path: String) -> String {
-    match base.query() {
-        Some(query) => format!("{path}?{query}"),
-        None => path,
-    }
-}
-
-fn body(ask: &Ask<'_>) -> Vec<u8> {
-    let messages = ask.prompt.messages.iter().map(|message| {
-        let role = match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        json!({"role": role, "content": message.text})
-    });
-    let mut fields = Map::new();
-    fields.extend(ask.model.map(|model| ("model".to_owned(), Value::from(model))));
-    fields.insert("messages".to_owned(), messages.collect());
-    fields.insert("stream".to_owned(), Value::Bool(true));
-    fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
-    fields.insert("max_tokens".to_owned(), ask.max_output_tokens.into());
-    merge(&mut fields, ask.extra_body);
-    Value::Object(fields).to_string().into_bytes()
-}
-
-/// Merges `top` into `fields`; where both have an object, field by field, else `top` wins.
-fn merge(fields: &mut Map<String, Value>, top: &Map<String, Value>) {
-    for (key, value) in top {
-        match (fields.get_mut(key), value) {
-            (Some(Value::Object(fields)), Value::Object(top)) => merge(fields, top),
-            _ => {
-                fields.insert(key.clone(), value.clone());
+    fn decoder(&self, delivery: Delivery) -> Box<dyn Decoder> {
+        match delivery {
+            Delivery::Streamed => {
+                Box::new(StreamDecoder::<Sse, Openai<choice::Streamed>, Openai<choice::Whole>>::default())
             }
+            Delivery::Whole => Box::new(WholeDecoder::<Openai<choice::Whole>>::default()),
         }
+    }
+
+    /// OpenAI and Azure refuse `max_tokens` with "use 'max_completion_tokens' instead". A message that only names the
+    /// field, such as one that says the value is too large, wants nothing else.
+    fn wants_field(&self, status: u16, body: &[u8]) -> Option<MaxTokensField> {
+        let wanted = MaxTokensField::MaxCompletionTokens;
+        let message = self.error_message(body).filter(|_| status == 400)?.to_ascii_lowercase();
+        let refuses = ["unsupported", "not supported", "instead"].iter().any(|word| message.contains(word));
+        (refuses && message.contains(wanted.name())).then_some(wanted)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gate_model::{Message, Prompt};
+    use gate_model::{Message, Outcome, OutputLength, Prompt, Role, Usage};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::{BodyEnd, EventKind, StreamState, conclude};
 
     fn request(url: &str, extra_body: Value) -> WireRequest {
         let messages = vec![
@@ -99,7 +61,15 @@ mod tests {
         ];
         let Value::Object(extra_body) = extra_body else { panic!("an object") };
         let prompt = Prompt { messages };
-        let ask = Ask { model: Some("m"), prompt: &prompt, max_output_tokens: 20, extra_body: &extra_body };
+        let ask = Ask {
+            model: Some("m"),
+            prompt: &prompt,
+            max_output_tokens: 20,
+            max_tokens_field: MaxTokensField::MaxTokens,
+            output: OutputLength::AtMost,
+            delivery: Delivery::Streamed,
+            extra_body: &extra_body,
+        };
         OpenaiChat.request(&Url::parse(url).unwrap(), Some(&Secret::new("sk-1")), &ask)
     }
 
@@ -146,5 +116,151 @@ mod tests {
         assert_eq!(header("authorization"), Some("Bearer sk-1"));
         assert_eq!(header("accept-encoding"), Some("identity"));
         assert!(!format!("{request:?}").contains("sk-1"));
+    }
+
+    fn decode(body: &str) -> (Vec<EventKind>, StreamState) {
+        let (mut decoder, mut kinds) = (OpenaiChat.decoder(Delivery::Streamed), Vec::new());
+        decoder.feed(body.as_bytes(), &mut |event| kinds.push(event.kind));
+        decoder.finish(&mut |event| kinds.push(event.kind));
+        (kinds, decoder.state().clone())
+    }
+
+    /// The kind of one event with this delta.
+    fn delta(delta: &str) -> EventKind {
+        decode(&format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n")).0[0]
+    }
+
+    fn outcome(body: &str, end: BodyEnd) -> (Outcome, String) {
+        let (outcome, message) = conclude(&decode(body).1, Some("text/plain"), end);
+        (outcome, message.unwrap_or_default())
+    }
+
+    const TOKEN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    const FINISH: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    const DONE: &str = "data: [DONE]\n\n";
+
+    #[test]
+    fn a_token_is_what_the_model_generated() {
+        use EventKind::{Bare, Reasoning, Text, ToolCall};
+        for (json, kind) in [
+            (r#"{"role":"assistant"}"#, Bare),
+            (r#"{"role":"assistant","content":"","refusal":null,"tool_calls":null,"reasoning":""}"#, Bare),
+            (r#"{"content":null}"#, Bare),
+            (r#"{"content":[]}"#, Bare),
+            ("null", Bare),
+            (r#"{"content":" "}"#, Text),
+            (r#"{"content":"\ud83d"}"#, Text),
+            (r#"{"refusal":"no"}"#, Text),
+            (r#"{"content":[{"type":"text","text":"a"}]}"#, Text),
+            (r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}"#, Reasoning),
+            (r#"{"content":[{"type":"reference","reference_ids":[1]}]}"#, Bare),
+            (r#"{"content":"","reasoning_content":"a"}"#, Reasoning),
+            (r#"{"reasoning":"a","reasoning_details":[{"text":"a"}]}"#, Reasoning),
+            (r#"{"reasoning_details":[{"summary":"a"}]}"#, Reasoning),
+            (r#"{"reasoning_details":[{"type":"reasoning.encrypted","data":"xx"}]}"#, Bare),
+            (r#"{"content":"a","reasoning":"b"}"#, Text),
+            (r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}"#, ToolCall),
+            (r#"{"tool_calls":[{"index":0,"function":{"arguments":""}}]}"#, Bare),
+            (r#"{"tool_calls":[{"index":0,"custom":{"name":"","input":"x"}}]}"#, ToolCall),
+            (r#"{"function_call":{"arguments":"{"}}"#, ToolCall),
+        ] {
+            assert_eq!(delta(json), kind, "{json}");
+        }
+    }
+
+    #[test]
+    fn usage_is_the_last_report_normalised() {
+        let usage = |json: &str| decode(&format!("data: {{\"choices\":[],\"usage\":{json}}}\n\n{DONE}")).1.usage;
+        let counts = |input, output, cached, reasoning| Some(Usage { input, output, cached, reasoning });
+        let xai = r#"{"prompt_tokens":12,"completion_tokens":1,"total_tokens":303,"completion_tokens_details":{"reasoning_tokens":290}}"#;
+        assert_eq!(usage(xai), counts(Some(12), Some(291), None, Some(290)));
+        let hit = r#"{"prompt_tokens":9,"completion_tokens":2.0,"prompt_cache_hit_tokens":8,"total_tokens":"11"}"#;
+        assert_eq!(usage(hit), counts(Some(9), Some(2), Some(8), None));
+        assert_eq!(usage(r#"{"prompt_tokens":-1,"completion_tokens":{}}"#), None);
+        assert_eq!(usage("null"), None);
+
+        let twice = r#"data: {"choices":[{"usage":{"completion_tokens":1}}],"usage":null}
+
+data: {"choices":[],"x_groq":{"id":"r","usage":{"completion_tokens":2}}}
+
+data: {"choices":[],"usage":{}}
+
+"#;
+        assert_eq!(decode(twice).1.usage, counts(None, Some(2), None, None));
+    }
+
+    #[test]
+    fn the_finish_reason_is_the_first_choices_and_stays() {
+        let body = r#"data: {"choices":[{"index":1,"finish_reason":"length"}]}
+
+data: {"choices":[{"index":0,"finish_reason":"stop"},{"index":2,"finish_reason":"error"}]}
+
+data: {"choices":[{"index":0,"finish_reason":null}]}
+
+data: {"choices":[{"index":1,"finish_reason":"length"}]}
+
+"#;
+        assert_eq!(decode(body).1.finish_reason.as_deref(), Some("stop"));
+    }
+
+    #[test]
+    fn every_ending_has_its_outcome() {
+        let json = r#"{"object":"chat.completion","choices":[{"message":{"content":"a"}}]}"#;
+        let anthropic = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+        let pretty = "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"busy\"\n  }\n}\n";
+        for (body, clean, reset) in [
+            (format!("{TOKEN}{FINISH}{DONE}"), Outcome::Ok, Outcome::Ok),
+            (format!("{TOKEN}{DONE}"), Outcome::Ok, Outcome::Ok),
+            (format!("{TOKEN}{FINISH}"), Outcome::Ok, Outcome::Reset),
+            (TOKEN.to_owned(), Outcome::Truncated, Outcome::Reset),
+            (format!("{TOKEN}data: {{\"choi"), Outcome::Truncated, Outcome::Reset),
+            (String::new(), Outcome::Truncated, Outcome::Reset),
+            (format!("{FINISH}{DONE}"), Outcome::Empty, Outcome::Empty),
+            (format!("{TOKEN}{{\"error\":\"late\"}}\n\n{DONE}"), Outcome::StreamError, Outcome::StreamError),
+            (format!("{TOKEN}{pretty}"), Outcome::StreamError, Outcome::StreamError),
+            ("event: error\ndata: out of memory\n\n".to_owned(), Outcome::StreamError, Outcome::StreamError),
+            (
+                "data: {\"object\":\"error\",\"message\":\"m\"}\n\n".to_owned(),
+                Outcome::StreamError,
+                Outcome::StreamError,
+            ),
+            (format!("{TOKEN}data: {{\"choi\n\n{FINISH}{DONE}"), Outcome::Decode, Outcome::Decode),
+            (format!("{TOKEN}{DONE}data: x\n\n"), Outcome::Ok, Outcome::Ok),
+            (format!("{anthropic}{anthropic}"), Outcome::Decode, Outcome::Reset),
+            (format!("{anthropic}{TOKEN}{DONE}"), Outcome::Ok, Outcome::Ok),
+            ("Internal Server Error".to_owned(), Outcome::Decode, Outcome::Decode),
+            ("{\"detail\":\"Not Found\"}".to_owned(), Outcome::Decode, Outcome::Decode),
+            (json.to_owned(), Outcome::NotStreamed, Outcome::NotStreamed),
+        ] {
+            assert_eq!(outcome(&body, BodyEnd::Clean).0, clean, "{body}");
+            assert_eq!(outcome(&body, BodyEnd::Reset).0, reset, "{body}");
+        }
+    }
+
+    #[test]
+    fn messages_say_what_came() {
+        for (body, message) in [
+            (
+                "data: {\"error\":{\"type\":\"server_error\",\"message\":\"m\"}}\n\n",
+                "the server reported an error in its answer: server_error: m",
+            ),
+            (
+                "data: nope\n\n",
+                "event 1 of the stream is not JSON: expected ident at line 1 column 2: `nope` (content type `text/plain`)",
+            ),
+            ("{\"detail\":\"Not Found\"}", "the answer is not of this dialect: Not Found (content type `text/plain`)"),
+            (
+                TOKEN,
+                "the stream broke off after 1 event with content, with neither a terminal event nor a finish reason",
+            ),
+        ] {
+            assert_eq!(outcome(body, BodyEnd::Clean).1, message);
+        }
+    }
+
+    #[test]
+    fn a_huge_event_is_one_token() {
+        let body = TOKEN.replace("\"a\"", &format!("\"{}\"", "A".repeat(1 << 20))) + DONE;
+        assert_eq!(decode(&body).0, [EventKind::Text, EventKind::End]);
     }
 }

@@ -2,7 +2,7 @@
 
 use gate_model::Usage;
 
-/// The longest event, and the longest line, that is decoded: 8 MiB.
+/// The longest event, line, or whole answer that is decoded: 8 MiB.
 pub const MAX_EVENT: usize = 8 << 20;
 
 /// What one event of a stream carries.
@@ -40,6 +40,7 @@ impl EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The offset in the body just past the byte that completed it: the blank line's first, where lines end in CRLF.
+    /// A whole answer ends with the body.
     pub end: u64,
     /// What it carries.
     pub kind: EventKind,
@@ -51,7 +52,7 @@ pub trait Decoder: Send {
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Event));
 
     /// Says that the body ended as its length or framing promised: an event without its final blank line is still
-    /// given. Not to be called after a reset. Nothing may be fed afterwards.
+    /// given, and so is a whole answer: as one event and, unless it is an error, the end. Not to be called after a reset. Nothing may be fed afterwards.
     fn finish(&mut self, sink: &mut dyn FnMut(Event));
 
     /// What the stream has said so far.
@@ -69,7 +70,7 @@ pub struct StreamError {
     pub server: bool,
 }
 
-/// Why a body could not be decoded as the dialect's stream.
+/// Why a body could not be decoded as the dialect's stream, or as its whole answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecodable {
     /// A compressed body, though none was asked for.
@@ -82,7 +83,7 @@ pub enum Undecodable {
         /// What it says.
         message: Option<String>,
     },
-    /// Neither a stream nor a document of the dialect.
+    /// Neither a stream nor a whole answer of the dialect.
     Foreign {
         /// How it begins.
         message: Option<String>,
@@ -94,8 +95,12 @@ pub enum Undecodable {
         /// What is wrong with it.
         message: String,
     },
-    /// An event or line longer than [`MAX_EVENT`].
+    /// An event, a line, or a whole answer longer than [`MAX_EVENT`].
     TooLong,
+    /// A whole answer that is empty, or ends before its end.
+    Cut,
+    /// A stream instead of one whole answer.
+    Streamed,
     /// One whole completion instead of a stream.
     NotStreamed,
 }
@@ -107,13 +112,14 @@ pub struct StreamState {
     pub usage: Option<Usage>,
     /// The finish reason as the server spells it; of several choices the first one's.
     pub finish_reason: Option<String>,
-    /// Whether the terminal event was seen.
+    /// Whether the terminal event was seen, or a whole answer.
     pub ended: bool,
     /// The first error.
     pub error: Option<StreamError>,
     /// The first thing that could not be decoded.
     pub failure: Option<Undecodable>,
-    /// Data events of any kind, the terminal one included; an error outside a data event is not one.
+    /// Data events of any kind, the terminal one included; an error outside a data event is not one. A whole answer
+    /// is one.
     pub events: u64,
     /// Events with generated content.
     pub content_events: u64,

@@ -5,7 +5,7 @@
 mod streams {
     use std::path::{Path, PathBuf};
 
-    use gate_model::{Api, Outcome};
+    use gate_model::{Api, Delivery, Outcome};
     use gate_wire::{BodyEnd, Event, EventKind, StreamState, Undecodable, conclude, dialect};
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -17,13 +17,37 @@ mod streams {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    fn decode<'a>(parts: impl IntoIterator<Item = &'a [u8]>, end: BodyEnd) -> (Vec<Event>, StreamState) {
-        let mut decoder = dialect(Api::OpenaiChat).decoder();
+    /// How an entry's body is decoded and how it ended.
+    #[derive(Clone, Copy)]
+    struct Case {
+        api: Api,
+        delivery: Delivery,
+        end: BodyEnd,
+    }
+
+    impl Case {
+        /// `None` where the entry is of a dialect that does not exist here.
+        fn of(entry: &Value) -> Option<Self> {
+            let api = match entry["dialect"].as_str().unwrap() {
+                "openai-chat" => Api::OpenaiChat,
+                "openai-completions" => Api::OpenaiCompletions,
+                "anthropic-messages" => Api::Anthropic,
+                "ollama-chat" | "ollama-generate" => Api::Ollama,
+                _ => return None,
+            };
+            let delivery = if entry["delivery"] == "whole" { Delivery::Whole } else { Delivery::Streamed };
+            let end = if entry["end"] == "reset" { BodyEnd::Reset } else { BodyEnd::Clean };
+            Some(Self { api, delivery, end })
+        }
+    }
+
+    fn decode<'a>(parts: impl IntoIterator<Item = &'a [u8]>, case: Case) -> (Vec<Event>, StreamState) {
+        let mut decoder = dialect(case.api).decoder(case.delivery);
         let mut events = Vec::new();
         for part in parts {
             decoder.feed(part, &mut |event| events.push(event));
         }
-        if end == BodyEnd::Clean {
+        if case.end == BodyEnd::Clean {
             decoder.finish(&mut |event| events.push(event));
         }
         (events, decoder.state().clone())
@@ -92,13 +116,12 @@ mod streams {
         }
     }
 
-    fn check(folder: &Path, entry: &Value) -> Result<(), String> {
+    fn check(folder: &Path, entry: &Value, case: Case) -> Result<(), String> {
         let raw = std::fs::read(folder.join(entry["file"].as_str().unwrap())).unwrap();
         assert_eq!(raw.len() as u64, entry["bytes"], "{} was changed on its way here", entry["file"]);
         let body = if entry["framing"] == "http" { body_of(&raw) } else { raw };
-        let end = if entry["end"] == "reset" { BodyEnd::Reset } else { BodyEnd::Clean };
-        let whole = decode([&body[..]], end);
-        let (outcome, message) = conclude(&whole.1, entry["content_type"].as_str(), end);
+        let whole = decode([&body[..]], case);
+        let (outcome, message) = conclude(&whole.1, entry["content_type"].as_str(), case.end);
         if outcome != expected_outcome(entry) {
             return Err(format!("outcome {outcome:?} ({message:?}), expected {:?}", expected_outcome(entry)));
         }
@@ -113,7 +136,7 @@ mod streams {
                 return Err(format!("\n    seen     {seen}\n    expected {wanted}"));
             }
         }
-        if decode(body.chunks(1), end) != whole {
+        if decode(body.chunks(1), case) != whole {
             return Err("byte by byte it differs".to_owned());
         }
         for seed in 0..RANDOM_SPLITS {
@@ -122,7 +145,7 @@ mod streams {
             let mut cuts: Vec<usize> = (0..count).map(|_| random.random_range(0..=body.len())).collect();
             cuts.extend([0, body.len()]);
             cuts.sort_unstable();
-            if decode(cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]), end) != whole {
+            if decode(cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]), case) != whole {
                 return Err(format!("split at {cuts:?} it differs"));
             }
         }
@@ -131,12 +154,14 @@ mod streams {
 
     fn run(folder: &Path) {
         let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
-        let entries: Vec<_> = index["entries"].as_array().unwrap().iter().collect();
-        let entries: Vec<_> = entries.into_iter().filter(|entry| entry["dialect"] == "openai-chat").collect();
-        assert!(!entries.is_empty());
+        let entries = index["entries"].as_array().unwrap().iter();
+        let entries: Vec<_> = entries.filter_map(|entry| Some((entry, Case::of(entry)?))).collect();
+        for api in Api::ALL {
+            assert!(entries.iter().any(|(_, case)| case.api == api), "nothing of {}", api.name());
+        }
         let failures: Vec<_> = entries
             .iter()
-            .filter_map(|entry| Some(format!("{}: {}", entry["file"], check(folder, entry).err()?)))
+            .filter_map(|(entry, case)| Some(format!("{}: {}", entry["file"], check(folder, entry, *case).err()?)))
             .collect();
         println!("{} of {} decoded as expected", entries.len() - failures.len(), entries.len());
         assert!(failures.is_empty(), "\n{}", failures.join("\n"));

@@ -1,8 +1,11 @@
 //! One file per command.
 
 pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod explain;
 pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod sim;

@@ -56,6 +56,9 @@ fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => commands::run::run(arguments, console),
         Command::Judge(arguments) => commands::judge::judge(arguments, console),
         Command::Report(arguments) => commands::report::report(arguments, console),
+        Command::Explain(arguments) => commands::explain::explain(arguments, console),
+        Command::Schema => commands::schema::schema(console),
+        Command::Completions(arguments) => commands::completions::completions(arguments, console),
         Command::Sim(arguments) => commands::sim::sim(arguments, console),
     }
 }

@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use gate_load::{Load, LoadError, Stop};
-use gate_model::{Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader};
-use gate_plan::ProsePrompts;
+use gate_load::{Load, LoadError, Stop, Trust};
+use gate_model::{Cache, Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader};
+use gate_plan::{PromptFile, SpecPrompts};
 use gate_sim::Server;
 use url::Url;
 
@@ -20,9 +20,52 @@ use crate::live::Live;
 /// The version of this program, as every file carries it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Compiles a spec's plan for these looks.
-pub(crate) fn plan(spec: &GateSpec, looks: &[u32]) -> Result<Plan, Failure> {
-    gate_plan::plan(spec, looks).map_err(|error| Failure::usage(format!("{}: {error}", spec.file)))
+/// What a spec needs from files beside it, read before anything is sent.
+pub(crate) struct Inputs {
+    prompts: Option<PromptFile>,
+    trust: Trust,
+}
+
+impl Inputs {
+    /// Reads them. Paths are relative to the spec's own folder.
+    pub(crate) fn read(spec: &GateSpec) -> Result<Self, Failure> {
+        let beside = |name: &str| Path::new(&spec.file).parent().unwrap_or(Path::new("")).join(name);
+        let of_key = |key: &str, failure: Failure| Failure {
+            message: format!("{}: {key}: {}", spec.file, failure.message),
+            ..failure
+        };
+        let prompts = match &spec.prompts.file {
+            Some(name) => {
+                let path = beside(name);
+                let text = files::read(&path, files::LARGE).map_err(|failure| of_key("prompts.file", failure))?;
+                let wrong = |error| Failure::usage(format!("{}: prompts.file {}: {error}", spec.file, path.display()));
+                Some(PromptFile::parse(&text).map_err(wrong)?)
+            }
+            None => None,
+        };
+        let ca = match &spec.target.tls.ca {
+            Some(name) => {
+                let text =
+                    files::read(&beside(name), files::SMALL).map_err(|failure| of_key("target.tls.ca", failure))?;
+                Some(text.into_bytes())
+            }
+            None => None,
+        };
+        Ok(Self { prompts, trust: Trust::new(&spec.target.tls, ca) })
+    }
+
+    /// Compiles a spec's plan for these looks.
+    pub(crate) fn plan(&self, spec: &GateSpec, looks: &[u32]) -> Result<Plan, Failure> {
+        gate_plan::plan(spec, looks, self.prompts.as_ref())
+            .map_err(|error| Failure::usage(format!("{}: {error}", spec.file)))
+    }
+
+    /// How many of a plan's requests repeat an earlier prompt, where that is not what `cache: warm` means.
+    fn repeats(&self, spec: &GateSpec, plan: &Plan) -> u32 {
+        let measured = u32::try_from(plan.requests.len()).unwrap_or(u32::MAX);
+        let file = self.prompts.as_ref().filter(|_| spec.prompts.cache == Cache::Bust);
+        file.map_or(0, |file| file.repeats(measured))
+    }
 }
 
 /// Sends a spec's load and writes its journal.
@@ -31,13 +74,15 @@ pub(crate) fn run(
     looks: &[u32],
     referee: &mut dyn Referee,
     journal: &Path,
+    started: &str,
     stop: &Stop,
     console: &Console,
 ) -> Result<Run, Failure> {
-    let plan = plan(spec, looks)?;
+    let inputs = Inputs::read(spec)?;
+    let plan = inputs.plan(spec, looks)?;
     let (base, _engine) = endpoint(spec)?;
-    let header = header(spec, &plan);
-    let prompts = Arc::new(ProsePrompts::new(spec, &header.run_id));
+    let header = RunHeader { repeated_prompts: inputs.repeats(spec, &plan), ..header(spec, &plan, started) };
+    let prompts = Arc::new(SpecPrompts::new(spec, &header.run_id, inputs.prompts.as_ref()));
     if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         files::make_folder(folder)?;
     }
@@ -47,6 +92,7 @@ pub(crate) fn run(
     let load = Load {
         header,
         base,
+        trust: inputs.trust,
         plan: &plan,
         prompts,
         referee,
@@ -71,9 +117,8 @@ fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
     match &spec.target.endpoint {
         Endpoint::Url(url) => Ok((parse(url)?, None)),
         Endpoint::Sim(params) => {
-            let mut params = (**params).clone();
             // The spec counts measured requests; the server cannot tell them from warm-up.
-            params.dies_after = params.dies_after.map(|count| count.saturating_add(spec.load.warmup));
+            let params = gate_engine::after_warmup(params, spec.load.warmup);
             let server = Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
                 .map_err(|error| Failure::internal(error.to_string()))?;
             Ok((parse(&format!("http://{}", server.address()))?, Some(server)))
@@ -82,13 +127,13 @@ fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
 }
 
 /// What is known before the first byte is sent.
-fn header(spec: &GateSpec, plan: &Plan) -> RunHeader {
+fn header(spec: &GateSpec, plan: &Plan, started: &str) -> RunHeader {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let host = Host {
         system: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
         cores: u32::try_from(cores).unwrap_or(u32::MAX),
     };
-    RunHeader { host: Some(host), ..RunHeader::new(spec.clone(), plan, VERSION, &run_id(), &now()) }
+    RunHeader { host: Some(host), ..RunHeader::new(spec.clone(), plan, VERSION, &run_id(), started) }
 }
 
 /// A new run's name: unique, and sorted by time.

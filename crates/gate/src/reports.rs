@@ -11,6 +11,10 @@ use crate::files;
 
 const VERDICT: &str = "verdict.json";
 const JUNIT: &str = "junit.xml";
+const COMMENT: &str = "comment.md";
+const SUMMARY: &str = "summary.md";
+const ANNOTATIONS: &str = "annotations.txt";
+const METRICS: &str = "metrics.txt";
 
 /// Names the journal a verdict rests on, by its path from the verdict's folder and its hash.
 pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Result<(), Failure> {
@@ -21,7 +25,7 @@ pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Res
 
 /// Removes the reports of an earlier run, so that a run that is killed leaves none that look like its own.
 pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
-    for name in [VERDICT, JUNIT] {
+    for name in [VERDICT, JUNIT, COMMENT, SUMMARY, ANNOTATIONS, METRICS] {
         let path = folder.join(name);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -37,12 +41,33 @@ pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
 pub(crate) fn write(verdict: &Verdict, folder: &Path, console: &Console) -> Result<(), Failure> {
     let redactor = console.secrets.redactor();
     files::replace(&folder.join(VERDICT), &files::verdict_text(verdict, &redactor)?)?;
-    write_junit(std::slice::from_ref(verdict), &folder.join(JUNIT), console)
+    let verdicts = std::slice::from_ref(verdict);
+    write_junit(verdicts, &folder.join(JUNIT), console)?;
+    write_comment(verdicts, &folder.join(COMMENT), console)?;
+    let summary = gate_report::summary(verdicts).map_err(|error| failed(&error))?;
+    put(&folder.join(SUMMARY), &console.secrets.redact(&summary), console)?;
+    put(&folder.join(ANNOTATIONS), &console.secrets.redact(&gate_report::annotations(verdicts)), console)?;
+    write_openmetrics(verdicts, &folder.join(METRICS), console)
+}
+
+fn failed(error: &gate_report::ReportError) -> Failure {
+    Failure::internal(format!("failed to {error}"))
+}
+
+/// Writes the pull-request comment's Markdown (`-`: stdout).
+pub(crate) fn write_comment(verdicts: &[Verdict], path: &Path, console: &Console) -> Result<(), Failure> {
+    let text = gate_report::comment(verdicts, None).map_err(|error| failed(&error))?;
+    put(path, &console.secrets.redact(&text), console)
+}
+
+/// Writes OpenMetrics (`-`: stdout).
+pub(crate) fn write_openmetrics(verdicts: &[Verdict], path: &Path, console: &Console) -> Result<(), Failure> {
+    put(path, &console.secrets.redact(&gate_report::openmetrics(verdicts)), console)
 }
 
 /// Writes JUnit of several gates (`-`: stdout).
 pub(crate) fn write_junit(verdicts: &[Verdict], path: &Path, console: &Console) -> Result<(), Failure> {
-    let text = gate_report::junit(verdicts).map_err(|error| Failure::internal(format!("failed to {error}")))?;
+    let text = gate_report::junit(verdicts).map_err(|error| failed(&error))?;
     put(path, &console.secrets.redact(&text), console)
 }
 

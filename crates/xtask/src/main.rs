@@ -1,5 +1,7 @@
 //! The project's own chores, behind `cargo xtask`.
 
+mod bench;
+mod docs;
 mod engine;
 mod house;
 mod suite;
@@ -13,6 +15,8 @@ const USAGE: &str = "\
 cargo xtask test                       everything CI runs, installs included
 cargo xtask check                      crate directions, file lengths, lints inherited
 cargo xtask deny                       licences, bans and sources of the dependencies
+cargo xtask bench [FIGURE]             measure the figures of docs/benchmarks.md
+cargo xtask docs                       write docs/gate.schema.json and docs/gate.1 from the code
 cargo xtask engine llama [--port N] [--install-only | --stop]
                                        a real llama.cpp server with a small model
 ";
@@ -34,6 +38,8 @@ fn run() -> Result<()> {
         ["test"] => suite::run_all(),
         ["check"] => house::check(),
         ["deny"] => suite::deny(),
+        ["docs"] => docs::write(),
+        ["bench", options @ ..] => bench::command(options),
         ["engine", "llama", options @ ..] => engine::command(options),
         _ => bail!("unknown command\n\n{USAGE}"),
     }

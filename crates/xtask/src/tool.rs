@@ -1,5 +1,6 @@
 //! Running other programs, and places in the checkout.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,6 +20,11 @@ pub(crate) fn cache() -> PathBuf {
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("gate")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/gate")))
         .unwrap_or_else(|| root().join("target/cache"))
+}
+
+/// The cargo that runs this chore.
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// One line for the person who runs the chore.

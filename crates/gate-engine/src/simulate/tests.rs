@@ -1,4 +1,4 @@
-use gate_model::{Endpoint, Faults, GateSpec, Latency, Series};
+use gate_model::{Endpoint, Fault, Faults, GateSpec, Latency, ScriptedFault, Series, WarmingUp};
 
 use super::*;
 
@@ -24,8 +24,12 @@ fn steady() -> EngineParams {
 }
 
 fn run(params: &EngineParams, count: u32, warmup: u32, timeouts: impl FnOnce(&mut Timeouts)) -> Run {
+    run_of(params, count, warmup, |spec| timeouts(&mut spec.timeouts))
+}
+
+fn run_of(params: &EngineParams, count: u32, warmup: u32, change: impl FnOnce(&mut GateSpec)) -> Run {
     let mut spec = GateSpec::new("chat", Endpoint::Sim(Box::new(params.clone())));
-    timeouts(&mut spec.timeouts);
+    change(&mut spec);
     let measured = requests(count, Nanos::from_millis(100));
     let plan = Plan { warmup: requests(warmup, Nanos::ZERO), ..Plan::new(&spec, vec![count], measured) };
     let header = RunHeader::new(spec, &plan, "0.0.0", "run", "2026-01-01T00:00:00Z");
@@ -79,6 +83,26 @@ fn every_fate_has_its_outcome() {
     for sample in all(|faults| faults.http_500 = 1.0) {
         assert_eq!((sample.outcome, sample.status), (Outcome::Http5xx, Some(500)));
         assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
+    }
+    for sample in all(|faults| faults.http_429 = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Http429, Some(429)));
+        assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
+    }
+    for sample in all(|faults| faults.html_200 = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Decode, Some(200)));
+        assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
+    }
+    for sample in all(|faults| faults.empty = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Empty, Some(200)));
+        assert_eq!((sample.events, sample.content_events, sample.first_token), (4, 0, None));
+        assert_eq!((sample.finish_reason.as_deref(), sample.usage.unwrap().output), (Some("stop"), Some(0)));
+        assert_eq!(sample.end.unwrap() - sample.intended, Nanos::from_millis(100));
+    }
+    for sample in all(|faults| faults.slow_headers = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Ok, Some(200)));
+        let at = |millis| Some(sample.intended + Nanos::from_millis(millis));
+        assert_eq!((sample.headers, sample.first_event), (at(1_000), at(1_000)));
+        assert_eq!((sample.first_token, sample.end), (at(1_100), at(1_290)));
     }
     for sample in all(|faults| faults.stream_error = 1.0) {
         assert_eq!(
@@ -148,6 +172,88 @@ fn the_clients_deadlines_apply() {
     let long = cut(|timeouts| timeouts.total = Nanos::from_millis(205));
     assert_eq!((long.outcome, long.end, long.content_events), (Outcome::TimeoutTotal, Some(millis(205)), 11));
     assert_eq!(cut(|timeouts| timeouts.total = Nanos::from_millis(290)).outcome, Outcome::Ok);
+}
+
+#[test]
+fn the_first_token_deadline_cuts_what_comes_late_or_never() {
+    let cut = |fault: fn(&mut Faults), buffer_bytes| {
+        let mut params = EngineParams { buffer_bytes, ..steady() };
+        fault(&mut params.faults);
+        run(&params, 1, 0, |timeouts| timeouts.first_token = Nanos::from_millis(90)).samples.remove(0)
+    };
+    let at_90 = |sample: &Sample| {
+        assert_eq!((sample.outcome, sample.end), (Outcome::TimeoutFirstToken, Some(Nanos::from_millis(90))));
+    };
+    let slow = cut(|faults| faults.slow_headers = 1.0, 0);
+    at_90(&slow);
+    assert_eq!((slow.status, slow.headers), (None, None));
+    at_90(&cut(|faults| faults.empty = 1.0, 0));
+    let held = cut(|_| (), u32::MAX);
+    at_90(&held);
+    assert_eq!((held.status, held.events), (Some(200), 0));
+    at_90(&cut(|faults| faults.stall = 1.0, u32::MAX));
+}
+
+#[test]
+fn scripted_faults_count_measured_requests() {
+    let script = vec![ScriptedFault { from: 2, to: 3, fault: Fault::Http429 }];
+    let run = run(&EngineParams { script, ..steady() }, 5, 4, |_| ());
+    let outcomes: Vec<Outcome> = run.samples.iter().map(|sample| sample.outcome).collect();
+    assert!(run.warmup.iter().all(|sample| sample.outcome == Outcome::Ok));
+    assert_eq!(outcomes, [Outcome::Ok, Outcome::Http429, Outcome::Http429, Outcome::Ok, Outcome::Ok]);
+}
+
+#[test]
+fn a_warming_server_gets_faster_over_warm_up_and_measured_requests() {
+    let params = EngineParams { warming_up: Some(WarmingUp { requests: 8, slowdown: 5.0 }), ..steady() };
+    let run = run(&params, 20, 3, |_| ());
+    let all: Vec<f64> = run.warmup.iter().chain(&run.samples).filter_map(|sample| sample.value(Series::Ttft)).collect();
+    assert_eq!((all.len(), all[0], all[4], all[8]), (23, 500e6, 300e6, 100e6));
+    assert!(all.is_sorted_by(|left, right| left >= right));
+    assert!(all[..=8].is_sorted_by(|left, right| left > right) && all[8..].iter().all(|ttft| *ttft == 100e6));
+}
+
+#[test]
+fn a_buffering_proxy_makes_one_burst_of_a_stream() {
+    let buffered = |buffer_bytes| run(&EngineParams { buffer_bytes, ..steady() }, 1, 0, |_| ()).samples.remove(0);
+    let (plain, burst) = (buffered(0), buffered(u32::MAX));
+    assert_eq!((burst.outcome, burst.first_token, burst.last_token), (Outcome::Ok, plain.end, plain.end));
+    assert_eq!((burst.content_events, burst.longest_gap, burst.usage), (20, Some(Nanos::ZERO), plain.usage));
+    let some = buffered(5 * EventKind::Tokens(1).nominal_bytes());
+    assert!(some.first_token > plain.first_token && some.first_token < plain.end);
+    assert_eq!((some.end, some.longest_gap), (plain.end, Some(Nanos::from_millis(50))));
+}
+
+#[test]
+fn of_one_body_only_the_end_is_known() {
+    let one = |fault: fn(&mut Faults), first_token| {
+        let mut params = EngineParams { buffer_bytes: 1_000, ..steady() };
+        fault(&mut params.faults);
+        let change = |spec: &mut GateSpec| {
+            spec.target.delivery = Delivery::Whole;
+            spec.timeouts.first_token = Nanos::from_millis(first_token);
+        };
+        run_of(&params, 1, 0, change).samples.remove(0)
+    };
+    let at = |millis| Some(Nanos::from_millis(millis));
+    let whole = one(|_| (), 290);
+    assert_eq!((whole.outcome, whole.headers, whole.last_token, whole.end), (Outcome::Ok, at(290), at(290), at(290)));
+    assert_eq!((whole.first_event, whole.first_token, whole.first_answer), (None, None, None));
+    assert_eq!((whole.events, whole.content_events, whole.usage.unwrap().output), (2, 1, Some(20)));
+    assert_eq!(one(|faults| faults.slow_headers = 1.0, 60_000).end, at(1_290));
+
+    let late = one(|_| (), 289);
+    assert_eq!((late.outcome, late.end, late.status), (Outcome::TimeoutFirstToken, at(289), None));
+    for (fault, outcome) in [
+        ((|faults| faults.empty = 1.0) as fn(&mut Faults), Outcome::Empty),
+        (|faults| faults.truncate = 1.0, Outcome::Truncated),
+        (|faults| faults.reset = 1.0, Outcome::Reset),
+        (|faults| faults.stream_error = 1.0, Outcome::StreamError),
+        (|faults| faults.stall = 1.0, Outcome::TimeoutFirstToken),
+    ] {
+        let failed = one(fault, 60_000);
+        assert_eq!((failed.outcome, failed.status, failed.last_token), (outcome, Some(200), None));
+    }
 }
 
 #[test]

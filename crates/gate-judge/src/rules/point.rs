@@ -1,13 +1,15 @@
-//! Numbers that a run has once, compared as they are: no sampling error is claimed.
+//! Numbers compared as they are, without a claim on their sampling error: a run has them once, or `decide: point`
+//! asks for it.
 
-use gate_model::{Check, Quantity};
+use gate_model::{Aggregate, Check, Metric, Quantity};
 
+use super::quantile::worst;
 use super::{Reading, limit};
-use crate::scored::Scored;
+use crate::scored::{Measured, Scored};
 
 /// Reads a check on such a number. Nothing is beyond or allowed: only `n` is evidence.
 pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
-    let seen = scored.measure(check.metric)?;
+    let seen = seen(check, scored)?;
     Some(Reading {
         seen: Quantity { value: seen.value, unit: check.metric.unit() },
         keeps: check.op.holds(seen.value, limit(check)),
@@ -19,4 +21,14 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         lower: None,
         upper: None,
     })
+}
+
+/// The metric's value; a failed request has the worst one for this bound.
+fn seen(check: &Check, scored: &Scored<'_>) -> Option<Measured> {
+    match check.metric {
+        Metric::Series(series, Aggregate::PercentileOfAll(percentile)) => {
+            scored.percentile_of_all(series, percentile, worst(check.op))
+        }
+        metric => scored.measure(metric),
+    }
 }

@@ -9,8 +9,14 @@ use crate::scored::{Scored, count, of_all};
 
 /// `1 − Q` where small values are good, `Q` where large ones are.
 pub(crate) fn allowed_share(percentile: Percentile, op: Op) -> Option<f64> {
-    let quantile = Quantile::from_thousandths(percentile.thousandths()).ok()?;
-    Some(if is_lower_bound(op) { quantile.fraction() } else { quantile.complement() })
+    let allowed = Quantile::from_thousandths(allowed_thousandths(percentile, op)).ok()?;
+    Some(allowed.fraction())
+}
+
+/// The same in exact thousandths of a percent.
+pub(crate) fn allowed_thousandths(percentile: Percentile, op: Op) -> u32 {
+    let quantile = percentile.thousandths();
+    if is_lower_bound(op) { quantile } else { 100_000 - quantile }
 }
 
 /// Reads a percentile check.
@@ -23,8 +29,6 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     };
     let limit = limit(check);
     let bound = as_limit(check.op, limit);
-    // A failed request breaks every bound: it is infinitely late, and where more is better it brought nothing.
-    let worst = if is_lower_bound(check.op) { 0.0 } else { f64::INFINITY };
     let mut marks = Indicators::default();
     let mut values = Vec::new();
     for sample in scored.all() {
@@ -32,7 +36,7 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         if failed && of_ok {
             continue;
         }
-        let Some(value) = of_all(sample, series, worst) else { continue };
+        let Some(value) = of_all(sample, series, worst(check.op)) else { continue };
         marks.push(if failed { Mark::Exceeded } else { bound.mark(value) });
         values.push(value);
     }
@@ -53,6 +57,11 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         lower: at(quantile::lower_rank(sorted.len(), quantile, BOUNDS_ALPHA).ok().flatten()),
         upper: at(quantile::upper_rank(sorted.len(), quantile, BOUNDS_ALPHA).ok().flatten()),
     })
+}
+
+/// What a failed request counts as: it is infinitely late, and where more is better it brought nothing.
+pub(crate) fn worst(op: Op) -> f64 {
+    if is_lower_bound(op) { 0.0 } else { f64::INFINITY }
 }
 
 /// Whether large values are good.

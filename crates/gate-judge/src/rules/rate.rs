@@ -1,30 +1,34 @@
-//! `attainment` against a limit: the bad requests, by an exact binomial with a design effect.
+//! Shares of requests against a limit, by an exact binomial with a design effect: `attainment`, and `errors.*` with
+//! `decide: evidence`.
 
-use gate_model::{Check, Op, Quantity};
+use gate_model::{Check, Metric, Op, Quantity};
 use gate_stats::{Indicators, Mark, binomial};
 
 use super::{Reading, Test, exceedances, limit};
 use crate::BOUNDS_ALPHA;
-use crate::scored::Scored;
+use crate::scored::{Scored, complement};
 
-/// The share of requests beyond the bound that it allows: `1 − G` bad ones for `>= G`, `G` good ones for
-/// `<= G`; none for `== 100%` and `== 0%`.
+/// The share of requests beyond the bound that it allows: `1 − G` that are not what is counted for `>= G`, `G` that
+/// are for `<= G`; none for `== 100%` and `== 0%`.
 pub(crate) fn allowed_share(op: Op, limit: f64) -> f64 {
-    // In hundredths the difference is exact: 1 − .95 is not .05.
-    let allowed = if wants_good(op, limit) { (100.0 - 100.0 * limit) / 100.0 } else { limit };
+    let allowed = if wants_many(op, limit) { complement(limit) } else { limit };
     allowed.clamp(0.0, 1.0)
 }
 
-/// Reads a check on the share of good requests.
+/// Reads a check on the share of requests that are good, or that failed in some way.
 pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let limit = limit(check);
-    let wants_good = wants_good(check.op, limit);
-    let mark = |good: bool| if good == wants_good { Mark::Kept } else { Mark::Exceeded };
-    let marks: Indicators = scored.good()?.map(mark).collect();
+    let wants_many = wants_many(check.op, limit);
+    let mark = |counts: bool| if counts == wants_many { Mark::Kept } else { Mark::Exceeded };
+    let marks: Indicators = match check.metric {
+        Metric::Attainment => scored.good()?.map(mark).collect(),
+        Metric::ErrorShare(kind) => scored.failures(kind).map(mark).collect(),
+        _ => return None,
+    };
     let p0 = allowed_share(check.op, limit);
     let test = Test::of(&marks, p0)?;
-    let good = if wants_good { marks.n() - marks.k() } else { marks.k() };
-    let seen = good as f64 / marks.n() as f64;
+    let many = if wants_many { marks.n() - marks.k() } else { marks.k() };
+    let seen = many as f64 / marks.n() as f64;
     Some(Reading {
         seen: Quantity { value: seen, unit: check.metric.unit() },
         keeps: check.op.holds(seen, limit),
@@ -33,13 +37,13 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         allowed: f64::from(scored.n()) * p0,
         test: Some(test),
         breaks_at: None,
-        lower: binomial::share_lower(good, marks.n(), BOUNDS_ALPHA).ok(),
-        upper: binomial::share_upper(good, marks.n(), BOUNDS_ALPHA).ok(),
+        lower: binomial::share_lower(many, marks.n(), BOUNDS_ALPHA).ok(),
+        upper: binomial::share_upper(many, marks.n(), BOUNDS_ALPHA).ok(),
     })
 }
 
-/// Whether the bound asks for good requests, rather than for few of them.
-fn wants_good(op: Op, limit: f64) -> bool {
+/// Whether the bound asks for many of the requests that are counted, rather than for few.
+fn wants_many(op: Op, limit: f64) -> bool {
     match op {
         Op::Greater | Op::AtLeast => true,
         Op::Less | Op::AtMost => false,

@@ -6,10 +6,11 @@ use gate_model::{
     Arm, CheckOutcome, EndReason, EngineParams, Faults, GateSpec, Latency, Nanos, Outcome, PLAN_SCHEMA, Plan,
     PlannedRequest, Run, Sample, Shape, Status,
 };
+use gate_stats::binomial;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{SPACING, failed, gate, lognormal, ok, run};
+use crate::support::{SPACING, alone, failed, gate, lognormal, ok, run, streamed};
 
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
@@ -109,6 +110,57 @@ fn eight_checks(headroom: f64, slower: f64, judgings: u64) -> f64 {
 fn healthy_at_four_fifths_of_every_limit() {
     let share = eight_checks(1.25, 1.0, 2000);
     assert!(share <= 0.005, "{share}");
+}
+
+/// The outcomes of a check alone, judged once at 50 requests: the shares that are violated, and met.
+fn once(text: &str, judgings: u64, mut draw: impl FnMut(&mut ChaCha8Rng, u32) -> Sample) -> (f64, f64) {
+    let (mut violated, mut met) = (0.0, 0.0);
+    for seed in 0..judgings {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        match alone(text, (0..50).map(|index| draw(&mut rng, index)).collect()).outcome {
+            CheckOutcome::Violated => violated += 1.0,
+            CheckOutcome::Met => met += 1.0,
+            _ => {}
+        }
+    }
+    (violated / judgings as f64, met / judgings as f64)
+}
+
+#[test]
+fn a_mean_exactly_at_its_limit() {
+    let limit = 200.0 * (SIGMA * SIGMA / 2.0).exp();
+    let text = format!("ttft.mean < {limit:.6}ms");
+    let (violated, met) = once(&text, 2000, |rng, index| ok(index, lognormal(rng, 200.0, SIGMA), 10.0));
+    assert!((0.02..=0.06).contains(&violated) && (0.02..=0.08).contains(&met), "{violated} {met}");
+    let (violated, _) = once(&text, 300, |rng, index| ok(index, lognormal(rng, 230.0, SIGMA), 10.0));
+    assert!(violated >= 0.9, "{violated}");
+}
+
+/// The gaps of a request whose own pace varies: most of what makes a gap long is common to all of them.
+fn gaps(rng: &mut ChaCha8Rng, slower: f64) -> Vec<f64> {
+    let pace = lognormal(rng, 10.0 * slower, 0.24);
+    let count = rng.random_range(30..70);
+    (0..count).map(|_| lognormal(rng, pace, 0.07)).collect()
+}
+
+#[test]
+fn gaps_that_hang_together_exactly_at_their_limit() {
+    // Pooled, the logarithm of a gap has this standard deviation.
+    let limit = 10.0 * (Z95 * (0.24_f64 * 0.24 + 0.07 * 0.07).sqrt()).exp();
+    let text = format!("icl.p95 < {limit:.6}ms");
+    let (violated, _) = once(&text, 2000, |rng, index| streamed(index, &gaps(rng, 1.0)));
+    assert!(violated <= 0.08, "{violated}");
+    let (violated, _) = once(&text, 300, |rng, index| streamed(index, &gaps(rng, 1.5)));
+    assert!(violated >= 0.9, "{violated}");
+    // A binomial over all gaps takes too much for evidence.
+    let pooled = (0..500).filter(|seed| {
+        let mut rng = ChaCha8Rng::seed_from_u64(*seed);
+        let gaps: Vec<f64> = (0..50).flat_map(|_| gaps(&mut rng, 1.0)).collect();
+        let beyond = gaps.iter().filter(|gap| **gap >= limit).count() as u64;
+        binomial::upper_tail(beyond, gaps.len() as u64, 0.05).unwrap() <= 0.05
+    });
+    let pooled = pooled.count() as f64 / 500.0;
+    assert!(pooled >= 0.25, "{pooled}");
 }
 
 #[test]

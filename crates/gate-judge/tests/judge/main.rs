@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod calibration;
 #[cfg(test)]
+mod decide;
+#[cfg(test)]
+mod means;
+#[cfg(test)]
 mod referee;
 #[cfg(test)]
 mod robustness;

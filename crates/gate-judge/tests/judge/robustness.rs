@@ -1,10 +1,10 @@
 //! Nothing that a journal can hold panics, and every check has an outcome.
 
 use gate_judge::{judge, plan_notes, power, referee};
-use gate_model::{EndReason, Health, Iterations, Nanos, Outcome, Referee, Sample, Slo, Usage};
+use gate_model::{Decide, EndReason, Health, Iterations, Nanos, Outcome, Referee, Sample, Slo, Usage, Waiver};
 use proptest::prelude::*;
 
-use crate::support::{gate, ok, run};
+use crate::support::{STARTED, gate, ok, run};
 
 fn point() -> impl Strategy<Value = Option<Nanos>> {
     proptest::option::weighted(0.8, prop_oneof![(-10_000_000_000_i64..10_000_000_000).boxed(), any::<i64>().boxed()])
@@ -21,6 +21,7 @@ prop_compose! {
         status in proptest::option::of(any::<u16>()),
         output in proptest::option::of(prop_oneof![0_u64..3, any::<u64>()]),
         content_events in prop_oneof![0_u32..10, any::<u32>()],
+        token_times in proptest::collection::vec(any::<i64>().prop_map(Nanos), 0..10),
     ) -> Sample {
         Sample {
             scenario,
@@ -36,6 +37,7 @@ prop_compose! {
             status,
             usage: output.map(|output| Usage { output: Some(output), input: Some(output), ..Usage::default() }),
             content_events,
+            token_times,
             ..ok(index, 100.0, 10.0)
         }
     }
@@ -52,7 +54,7 @@ fn reason() -> impl Strategy<Value = Option<EndReason>> {
     ]
 }
 
-const CHECKS: [&str; 14] = [
+const CHECKS: [&str; 19] = [
     "ttft.p95 < 800ms",
     "ttft.p50.all <= 1s",
     "tpot.p99.999 > 0ms",
@@ -67,6 +69,11 @@ const CHECKS: [&str; 14] = [
     "attainment <= 0%",
     "goodput > 1/s",
     "achieved_rate > 1/s",
+    "e2e.mean < 1s",
+    "output_tokens.mean >= 10",
+    "itl.p95 < 50ms",
+    "icl.max < 1s",
+    "tpot.effective < 50ms",
 ];
 
 proptest! {
@@ -80,6 +87,8 @@ proptest! {
         slo in proptest::option::of(any::<i64>()),
         cpu in proptest::option::of(0.0..2.0),
         prefer in 0_usize..CHECKS.len(),
+        confidence in prop_oneof![Just(0.95), Just(1.0), any::<f64>()],
+        until in proptest::option::of("2025-1[12]-[0-9]{2}|2026-01-01|.{0,12}"),
     ) {
         let (required, preferred) = CHECKS.split_at(prefer);
         let mut spec = gate(required, preferred);
@@ -87,6 +96,11 @@ proptest! {
         spec.slo = Slo { ttft: slo.map(Nanos), ..Slo::default() };
         for check in spec.checks.iter_mut().step_by(5) {
             check.scenario = 1;
+        }
+        for (position, check) in spec.checks.iter_mut().enumerate() {
+            check.confidence = confidence;
+            check.decide = [None, Some(Decide::Point), Some(Decide::Evidence)][(position + prefer) % 3];
+            check.waive = until.clone().filter(|_| position % 4 == 0).map(|until| Waiver { until, reason: String::new() });
         }
         let mut run = run(&spec, samples.clone(), EndReason::Completed);
         run.header.looks = looks.clone();
@@ -106,7 +120,7 @@ proptest! {
         prop_assert!(serde_json::from_str::<gate_model::Verdict>(&text).is_ok());
         prop_assert_eq!(power(&spec, &looks).len(), CHECKS.len());
         let _ = plan_notes(&spec, &looks);
-        let mut referee = referee(&spec, &looks);
+        let mut referee = referee(&spec, &looks, STARTED);
         for end in (0..samples.len()).step_by(7) {
             let _ = referee.look(&samples[..end]);
         }

@@ -2,23 +2,15 @@
 
 use gate_judge::{judge, plan_notes, power, rule};
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Importance, Iterations, Nanos, Outcome, Quantity, Rule,
-    Side, Slo, Usage,
+    Cause, CheckOutcome, CheckVerdict, Decide, Delivery, Finding, Importance, Nanos, Outcome, Quantity, Rule, Side,
+    Usage,
 };
 use serde_json::Value;
 
-use crate::support::{check, failed, gate, ok, run, run_of, slow_at};
+use crate::support::{alone, check, failed, gate, ok, run_of, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
-
-/// The verdict on one check alone, judged once over all these requests.
-fn alone(text: &str, samples: Vec<gate_model::Sample>) -> CheckVerdict {
-    let mut spec = gate(&[text], &[]);
-    spec.load.iterations = Iterations::Fixed(samples.len() as u32);
-    spec.slo = Slo { ttft: Some(Nanos::from_millis(800)), ..Slo::default() };
-    judge(&run(&spec, samples, EndReason::Completed)).checks.remove(0)
-}
 
 fn with_ttfts(text: &str, ttfts: &[f64]) -> CheckVerdict {
     alone(text, (0..).zip(ttfts).map(|(index, ttft)| ok(index, *ttft, 10.0)).collect())
@@ -35,6 +27,15 @@ fn every_metric_has_its_rule() {
         ("ttft.max > 1s", Rule::Point),
         ("output_tokens.min >= 1", Rule::Extreme),
         ("ttft.stddev < 1s", Rule::Point),
+        ("ttft.mean < 1s", Rule::Mean),
+        ("output_tokens.mean >= 10", Rule::Mean),
+        ("output_tokens.mean == 10", Rule::Point),
+        ("send_lag.mean < 5ms", Rule::Point),
+        ("itl.p95 < 50ms", Rule::Cluster),
+        ("icl.p99 > 1ms", Rule::Cluster),
+        ("icl.p99 == 1ms", Rule::Point),
+        ("icl.max < 1s", Rule::Extreme),
+        ("tpot.effective < 50ms", Rule::Point),
         ("send_lag.p99 < 5ms", Rule::Point),
         ("throughput.requests > 1/s", Rule::Point),
         ("attainment >= 95%", Rule::Rate),
@@ -42,6 +43,27 @@ fn every_metric_has_its_rule() {
         ("errors.rate.count == 0", Rule::Counted),
     ] {
         assert_eq!(rule(&check(text, Importance::Required)), expected, "{text}");
+    }
+}
+
+#[test]
+fn decide_takes_a_test_away_or_gives_one() {
+    for (text, by_point, by_evidence) in [
+        ("ttft.p95 < 800ms", Rule::Point, Rule::Quantile),
+        ("ttft.p95.all < 800ms", Rule::Point, Rule::Quantile),
+        ("ttft.max < 1s", Rule::Point, Rule::Extreme),
+        ("ttft.mean < 1s", Rule::Point, Rule::Mean),
+        ("icl.p95 < 50ms", Rule::Point, Rule::Cluster),
+        ("attainment >= 95%", Rule::Point, Rule::Rate),
+        ("errors.rate < 5%", Rule::Counted, Rule::Rate),
+        ("errors.rate.count <= 3", Rule::Counted, Rule::Counted),
+        ("throughput.requests > 1/s", Rule::Point, Rule::Point),
+    ] {
+        let mut check = check(text, Importance::Required);
+        check.decide = Some(Decide::Point);
+        assert_eq!(rule(&check), by_point, "{text}");
+        check.decide = Some(Decide::Evidence);
+        assert_eq!(rule(&check), by_evidence, "{text}");
     }
 }
 
@@ -203,6 +225,15 @@ fn tpot_is_absent_under_two_tokens() {
 }
 
 #[test]
+fn only_counts_have_a_power() {
+    let spec = gate(&["ttft.mean < 800ms", "icl.p95 < 50ms", "ttft.p95 < 800ms"], &["tpot.mean < 1s"]);
+    let found = power(&spec, &spec.load.iterations.looks());
+    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, false]);
+    // Three checks share the error probability, whatever their rules.
+    assert_eq!(found[2].as_ref().unwrap().violates_at, [(30, Some(6)), (50, Some(8)), (100, Some(11))]);
+}
+
+#[test]
 fn power_gives_the_counts_and_what_they_find() {
     let spec = gate(&["ttft.p95 < 800ms", "errors.rate < 5%"], &["ttft.p50 < 100ms"]);
     let found = power(&spec, &spec.load.iterations.looks());
@@ -224,6 +255,11 @@ fn a_plan_says_what_it_cannot_prove() {
     assert_eq!(plan_notes(&spec, &[30, 59]), [Finding::OnlyEndToEnd]);
     assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "ttft.p50 < 1s"], &[]), &[30]), []);
     assert_eq!(plan_notes(&gate(&["errors.rate < 5%"], &[]), &[30]), []);
+    assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "tpot.effective < 1s"], &[]), &[30]), []);
+    let mut whole = gate(&["e2e.p50 < 3s"], &[]);
+    assert_eq!(plan_notes(&whole, &[30]), [Finding::OnlyEndToEnd]);
+    whole.target.delivery = Delivery::Whole;
+    assert_eq!(plan_notes(&whole, &[30]), []);
 }
 
 #[test]

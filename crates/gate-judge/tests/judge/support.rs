@@ -1,14 +1,18 @@
 //! Gates, samples and runs for the tests.
 
+use gate_judge::judge;
 use gate_model::{
-    Bound, Check, Decision, EndReason, Endpoint, GateSpec, Health, Importance, Nanos, Op, Origin, Outcome, Plan,
-    PlannedRequest, Quantity, Referee, Run, RunEnd, RunHeader, Sample, Usage,
+    Bound, Check, CheckVerdict, Decision, EndReason, Endpoint, GateSpec, Health, Importance, Iterations, Nanos, Op,
+    Origin, Outcome, Plan, PlannedRequest, Quantity, Referee, Run, RunEnd, RunHeader, Sample, Slo, Usage,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// The time between two arrivals.
 pub(crate) const SPACING: Nanos = Nanos::from_millis(500);
+
+/// When every run here started.
+pub(crate) const STARTED: &str = "2026-01-01T00:00:00Z";
 
 /// A check as written: metric, operator and bound with blanks between.
 pub(crate) fn check(text: &str, importance: Importance) -> Check {
@@ -23,6 +27,9 @@ pub(crate) fn check(text: &str, importance: Importance) -> Check {
         bound_text: bound.to_owned(),
         importance,
         origin: Origin::Implied,
+        decide: None,
+        confidence: Check::CONFIDENCE,
+        waive: None,
     }
 }
 
@@ -64,6 +71,26 @@ pub(crate) fn ok(index: u32, ttft: f64, tpot: f64) -> Sample {
     }
 }
 
+/// An `ok` request with a TTFT of 100 ms and these gaps between its events in milliseconds, one token each.
+pub(crate) fn streamed(index: u32, gaps: &[f64]) -> Sample {
+    let mut at = planned(index).at + Nanos::from_millis(100);
+    let mut times = vec![at];
+    for gap in gaps {
+        at = at + Nanos::from_secs_f64(gap / 1e3);
+        times.push(at);
+    }
+    let tokens = times.len() as u32;
+    Sample {
+        last_token: Some(at),
+        end: Some(at),
+        usage: Some(Usage { input: Some(100), output: Some(u64::from(tokens)), ..Usage::default() }),
+        events: tokens + 2,
+        content_events: tokens,
+        token_times: times,
+        ..ok(index, 100.0, 10.0)
+    }
+}
+
 /// A request that failed in this way after 10 ms.
 pub(crate) fn failed(index: u32, outcome: Outcome) -> Sample {
     let status = match outcome {
@@ -86,6 +113,14 @@ pub(crate) fn failed(index: u32, outcome: Outcome) -> Sample {
     }
 }
 
+/// The verdict on one check alone, judged once over all these requests.
+pub(crate) fn alone(text: &str, samples: Vec<Sample>) -> CheckVerdict {
+    let mut spec = gate(&[text], &[]);
+    spec.load.iterations = Iterations::Fixed(samples.len() as u32);
+    spec.slo = Slo { ttft: Some(Nanos::from_millis(800)), ..Slo::default() };
+    judge(&run(&spec, samples, EndReason::Completed)).checks.remove(0)
+}
+
 /// A run of a gate over its looks that ended like this. One that completed was stopped by the referee where it says
 /// stop, as `gate check` does: the samples after that are open streams that finished.
 pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> Run {
@@ -95,18 +130,18 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
     let sent = samples.len() as u32;
     let at = samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO);
     let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
-    let header = RunHeader::new(spec.clone(), &plan, "0.1.0", "r", "2026-01-01T00:00:00Z");
+    let header = RunHeader::new(spec.clone(), &plan, "0.1.0", "r", STARTED);
     Run {
         header: RunHeader { clock: "virtual".to_owned(), ..header },
         warmup: Vec::new(),
         samples,
-        end: Some(RunEnd { reason, sent, at, health: Health::default() }),
+        end: Some(RunEnd { reason, sent, at, health: Health::default(), switched_to: None }),
     }
 }
 
 /// Where the referee stops a run that has these samples in the end.
 fn stopped(spec: &GateSpec, looks: &[u32], samples: &[Sample]) -> EndReason {
-    let mut referee = gate_judge::referee(spec, looks);
+    let mut referee = gate_judge::referee(spec, looks, STARTED);
     let reached = looks.iter().filter(|look| samples.len() >= **look as usize);
     let stop = reached.into_iter().find(|look| referee.look(&samples[..**look as usize]) == Decision::Stop);
     stop.map_or(EndReason::Completed, |look| EndReason::StoppedAtLook(*look))

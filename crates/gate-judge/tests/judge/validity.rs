@@ -2,8 +2,8 @@
 
 use gate_judge::judge;
 use gate_model::{
-    Cause, CheckOutcome, EndReason, ExitCode, Finding, Iterations, Nanos, Outcome, OutcomeCount, Policy, Run, Sample,
-    Side, Status, Verdict,
+    Cache, Cause, CheckOutcome, EndReason, Endpoint, ExitCode, Finding, Iterations, MaxTokensField, Nanos, Outcome,
+    OutcomeCount, OutputLength, Policy, Run, Sample, Side, Status, Verdict,
 };
 
 use crate::support::{failed, gate, ok, run, run_of, slow_at};
@@ -255,6 +255,54 @@ fn short_outputs_are_said() {
     let verdict = judge(&once(samples));
     assert!(verdict.findings.contains(&Finding::ShortOutputs { planned: 56.0, seen: 50.0 }));
     assert_eq!(verdict.status, Status::Passed);
+}
+
+#[test]
+fn short_outputs_are_a_warning_where_exact_ones_were_asked_for() {
+    let mut samples = ok_samples(30, 100.0);
+    samples.iter_mut().for_each(|sample| sample.planned_output = 56);
+    let mut run = once(samples);
+    run.header.spec.prompts.output = OutputLength::Exact;
+    assert_eq!(judge(&run).status, Status::PassedWithWarnings);
+    assert_eq!(judge(&once(ok_samples(30, 100.0))).status, Status::Passed);
+}
+
+#[test]
+fn a_certificate_that_was_not_checked_is_said_loudly() {
+    let with = |url: &str, insecure: bool| {
+        let mut run = once(ok_samples(30, 100.0));
+        run.header.spec.target.endpoint = Endpoint::Url(url.to_owned());
+        run.header.spec.target.tls.insecure = insecure;
+        let verdict = judge(&run);
+        (verdict.findings.contains(&Finding::InsecureTls), verdict.status)
+    };
+    assert_eq!(with("https://127.0.0.1:8443/v1", true), (true, Status::PassedWithWarnings));
+    assert_eq!(with("HTTPS://127.0.0.1:8443/v1", true), (true, Status::PassedWithWarnings));
+    assert_eq!(with("https://127.0.0.1:8443/v1", false), (false, Status::Passed));
+    assert_eq!(with("http://127.0.0.1:8000/v1", true), (false, Status::Passed));
+    assert_eq!(with("é", true), (false, Status::Passed));
+}
+
+#[test]
+fn repeated_prompts_are_a_warning_unless_they_are_meant() {
+    let mut run = once(ok_samples(30, 100.0));
+    run.header.repeated_prompts = 12;
+    let verdict = judge(&run);
+    assert!(verdict.findings.contains(&Finding::RepeatedPrompts { count: 12 }));
+    assert_eq!(verdict.status, Status::PassedWithWarnings);
+    run.header.spec.prompts.cache = Cache::Warm;
+    let verdict = judge(&run);
+    assert!(verdict.findings.contains(&Finding::RepeatedPrompts { count: 12 }));
+    assert_eq!(verdict.status, Status::Passed);
+}
+
+#[test]
+fn a_switched_field_is_said() {
+    let mut run = once(ok_samples(30, 100.0));
+    run.end.as_mut().unwrap().switched_to = Some(MaxTokensField::MaxCompletionTokens);
+    let verdict = judge(&run);
+    let finding = Finding::MaxTokensFieldSwitched { to: MaxTokensField::MaxCompletionTokens };
+    assert_eq!((verdict.findings.contains(&finding), verdict.status), (true, Status::Passed));
 }
 
 #[test]

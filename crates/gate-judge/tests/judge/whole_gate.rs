@@ -5,7 +5,7 @@ use gate_model::{
     CheckOutcome, EndReason, ExitCode, Finding, Iterations, Outcome, Policy, Sample, Side, Status, Verdict,
 };
 
-use crate::support::{failed, gate, ok, run, run_of, slow_at};
+use crate::support::{failed, gate, ok, run, run_of, slow_at, streamed};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -222,6 +222,8 @@ fn figures_and_facts_are_whole() {
             "ttft.p95 100 ms 30",
             "tpot.p50 10 ms 30",
             "tpot.p95 10 ms 30",
+            "tpot_e2e.p50 11.8 ms 30",
+            "tpot.effective 9.8 ms 30",
             "e2e.p50 590 ms 30",
             "e2e.p95 590 ms 30",
             "errors.rate 0 % 30",
@@ -238,4 +240,43 @@ fn figures_and_facts_are_whole() {
     assert_eq!(verdict.run.send_lag, Some((gate_model::Nanos::ZERO, gate_model::Nanos::ZERO)));
     assert_eq!(verdict.run.target, "sim");
     assert!(verdict.simulated);
+}
+
+#[test]
+fn gaps_have_figures_where_they_are_known() {
+    let spec = gate(&["ttft.p95 < 800ms"], &[]);
+    let names = |spec: &gate_model::GateSpec, samples: Vec<Sample>| -> Vec<String> {
+        let verdict = judge(&run(spec, samples, EndReason::Completed));
+        let figure = |figure: &gate_model::Figure| match figure.value {
+            Some(value) => format!("{} {value} {}", figure.metric, figure.n),
+            None => figure.metric.to_string(),
+        };
+        verdict.figures.iter().map(figure).collect()
+    };
+    let gaps = |index: u32| if index.is_multiple_of(10) { vec![40.0; 20] } else { vec![10.0; 20] };
+    let samples: Vec<Sample> = (0..30).map(|index| streamed(index, &gaps(index))).collect();
+    let figures = names(&spec, samples.clone());
+    for expected in ["itl.p50 10 ms 30", "itl.p95 40 ms 30", "icl.p95 40 ms 30"] {
+        assert!(figures.iter().any(|figure| figure == expected), "{figures:?}");
+    }
+    // Without usage it is unknown how many tokens an event carried.
+    let unknown = samples.iter().cloned().map(|sample| Sample { usage: None, ..sample });
+    let figures = names(&spec, unknown.collect());
+    assert!(!figures.iter().any(|figure| figure.starts_with("itl")), "{figures:?}");
+    assert!(figures.contains(&"icl.p95 40 ms 30".to_owned()), "{figures:?}");
+    // An answer that comes whole has only its end.
+    let mut whole = spec;
+    whole.target.delivery = gate_model::Delivery::Whole;
+    assert_eq!(
+        names(&whole, samples),
+        [
+            "e2e.p50 300 ms 30",
+            "e2e.p95 900 ms 30",
+            "errors.rate 0 % 30",
+            "throughput.requests 2.03/s 30",
+            "throughput.output_tokens 42.6 tok/s 30",
+            "input_tokens.p50 100 30",
+            "output_tokens.p50 21 30",
+        ]
+    );
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use gate_load::{Load, LoadError, Progress, Stop};
+use gate_load::{Load, LoadError, Progress, Stop, Trust};
 use gate_model::{
     Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor, Referee, Role, Run,
     RunHeader, Sample, Secret, Timeouts,
@@ -17,8 +17,10 @@ const GUARD: Duration = Duration::from_secs(60);
 /// A load to be run.
 pub(crate) struct Bench {
     pub(crate) base: String,
+    pub(crate) trust: Trust,
     pub(crate) spec: GateSpec,
     pub(crate) plan: Plan,
+    pub(crate) prompts: Arc<Numbered>,
     pub(crate) stop: Stop,
     /// What the referee says at each look; it goes on where it has nothing to say.
     pub(crate) decisions: Vec<Decision>,
@@ -57,15 +59,41 @@ impl Write for Shared {
     }
 }
 
-struct Numbered;
+/// Prompts that say their number, and remember what they were asked.
+#[derive(Default)]
+pub(crate) struct Numbered(Mutex<Vec<Asked>>);
+
+/// What prompts were asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Measured(u32),
+    Warmup(u32),
+    Fit(Vec<(u32, u64)>),
+}
+
+impl Numbered {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn note(&self, asked: Asked) {
+        self.0.lock().unwrap().push(asked);
+    }
+}
 
 impl Prompts for Numbered {
     fn measured(&self, request: &PlannedRequest) -> Prompt {
+        self.note(Asked::Measured(request.index));
         numbered("measured", request.index)
     }
 
     fn warmup(&self, request: &PlannedRequest) -> Prompt {
+        self.note(Asked::Warmup(request.index));
         numbered("warmup", request.index)
+    }
+
+    fn fit(&self, counted: &[(u32, u64)]) {
+        self.note(Asked::Fit(counted.to_vec()));
     }
 }
 
@@ -98,8 +126,10 @@ impl Bench {
         let plan = Plan::new(&spec, vec![count], requests.collect());
         Self {
             base: base.to_owned(),
+            trust: Trust::default(),
             spec,
             plan: Plan { warmup: vec![planned(0, Nanos::ZERO)], ..plan },
+            prompts: Arc::default(),
             stop: Stop::new(),
             decisions: Vec::new(),
             observe: Box::new(|_| {}),
@@ -136,7 +166,7 @@ impl Bench {
     }
 
     fn run(self) -> (Result<Run, LoadError>, String, Vec<usize>) {
-        let Self { base, spec, plan, stop, decisions, mut observe, mut journal } = self;
+        let Self { base, trust, spec, plan, prompts, stop, decisions, mut observe, mut journal } = self;
         let text = Shared::default();
         let mut copy = text.clone();
         let mut both = Tee(&mut *journal, &mut copy);
@@ -145,8 +175,9 @@ impl Bench {
         let load = Load {
             header: RunHeader::new(spec, &plan, "0.0.0", "test", "2026-01-01T00:00:00Z"),
             base: base.parse().unwrap(),
+            trust,
             plan: &plan,
-            prompts: Arc::new(Numbered),
+            prompts,
             referee: &mut referee,
             redactor: &redactor,
             journal: Some(Box::new(&mut both)),

@@ -142,7 +142,7 @@ fn what_cannot_be_sent_is_no_run() {
         assert!(journal.is_empty());
         result.unwrap_err().to_string()
     };
-    assert!(refused("https://localhost/v1", |_| {}).contains("`https:` URLs: not yet supported"));
+    assert!(refused("ftp://localhost/v1", |_| {}).contains("`ftp:` URLs: not supported; use `http://` or `https://`"));
     let words = refused("http://localhost/v1", |bench| bench.spec.target.key = Some(secret("line\nbreak-secret")));
     assert!(words.contains("send header `authorization`") && !words.contains("break-secret"), "{words}");
 }

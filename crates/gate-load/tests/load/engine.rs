@@ -20,12 +20,15 @@ fn params(faults: Faults) -> EngineParams {
 
 fn expected(fate: Fate) -> Outcome {
     match fate {
-        Fate::Complete => Outcome::Ok,
+        Fate::Complete | Fate::SlowHeaders => Outcome::Ok,
+        Fate::Http429 => Outcome::Http429,
         Fate::Http500 => Outcome::Http5xx,
         Fate::StreamError => Outcome::StreamError,
         Fate::Stall => Outcome::TimeoutStall,
         Fate::Reset | Fate::Dead => Outcome::Reset,
         Fate::Truncate => Outcome::Truncated,
+        Fate::Empty => Outcome::Empty,
+        Fate::Html200 => Outcome::Decode,
     }
 }
 
@@ -38,7 +41,17 @@ fn counts<T: Ord>(outcomes: impl Iterator<Item = T>) -> BTreeMap<T, u32> {
 
 #[test]
 fn outcomes_are_what_the_engine_did() {
-    let faults = Faults { http_500: 0.15, stream_error: 0.15, stall: 0.15, reset: 0.15, truncate: 0.15 };
+    let faults = Faults {
+        http_429: 0.1,
+        http_500: 0.1,
+        stream_error: 0.1,
+        stall: 0.1,
+        reset: 0.1,
+        truncate: 0.1,
+        empty: 0.1,
+        html_200: 0.1,
+        slow_headers: 0.1,
+    };
     let server = Server::start(([127, 0, 0, 1], 0).into(), params(faults)).unwrap();
     let mut bench = Bench::new(server.address(), 80).warmup(2);
     bench.spec.timeouts.stall = Nanos::from_secs(2);
@@ -46,7 +59,7 @@ fn outcomes_are_what_the_engine_did() {
     let seen = counts(run.warmup.iter().chain(&run.samples).map(|sample| sample.outcome));
     let truth = server.truth();
     assert_eq!(seen, counts(truth.requests.iter().map(|request| expected(request.fate))));
-    assert_eq!(seen.len(), 6, "every fault occurs: {seen:?}");
+    assert_eq!(seen.len(), 9, "every fault occurs: {seen:?}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod bench;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod delivery;
+#[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod engine;
@@ -18,3 +20,7 @@ mod readiness;
 mod server;
 #[cfg(test)]
 mod stamps;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod warmup;

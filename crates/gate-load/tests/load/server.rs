@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
 /// One step of an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
@@ -49,6 +51,23 @@ impl Seen {
     }
 }
 
+/// What a server converses over.
+pub(crate) trait Peer: Read + Write {
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Peer for &TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Peer for StreamOwned<ServerConnection, &TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        self.sock
+    }
+}
+
 /// What the server does with each request.
 pub(crate) type Script = Arc<dyn Fn(&Seen) -> Vec<Act> + Send + Sync>;
 
@@ -61,14 +80,36 @@ pub(crate) fn serve_on(
     listener: TcpListener,
     script: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
 ) -> SocketAddr {
-    let address = listener.local_addr().unwrap();
     let script: Script = Arc::new(script);
+    accept_on(listener, move |stream, connection| converse(stream, connection, &script))
+}
+
+/// Serves a script over TLS, where `config` says how each connection is; where it has nothing to say, the handshake
+/// is left to wait.
+pub(crate) fn serve_tls(
+    config: impl Fn(u32) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
+    script: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
+) -> SocketAddr {
+    let script: Script = Arc::new(script);
+    accept_on(TcpListener::bind("127.0.0.1:0").unwrap(), move |stream, connection| match config(connection) {
+        Some(config) => {
+            let tls = ServerConnection::new(config).unwrap();
+            converse(StreamOwned::new(tls, stream), connection, &script);
+        }
+        None => hold(stream),
+    })
+}
+
+/// Has each connection served in a thread of its own.
+pub(crate) fn accept_on(listener: TcpListener, serve: impl Fn(&TcpStream, u32) + Send + Sync + 'static) -> SocketAddr {
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
     let connections = AtomicU32::new(0);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, script) = (stream.unwrap(), Arc::clone(&script));
+            let (stream, serve) = (stream.unwrap(), Arc::clone(&serve));
             let connection = connections.fetch_add(1, Ordering::SeqCst);
-            std::thread::spawn(move || converse(&stream, connection, &script));
+            std::thread::spawn(move || serve(&stream, connection));
         }
     });
     address
@@ -76,33 +117,40 @@ pub(crate) fn serve_on(
 
 /// As [`serve`], with a health check that is always well and warm-up that is always `ok`.
 pub(crate) fn serve_measured(script: impl Fn(usize, &Seen) -> Vec<Act> + Send + Sync + 'static) -> SocketAddr {
-    serve(move |seen| match seen.measured() {
+    serve(well(script))
+}
+
+/// A script that answers well, except to measured requests.
+pub(crate) fn well(
+    script: impl Fn(usize, &Seen) -> Vec<Act> + Send + Sync + 'static,
+) -> impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static {
+    move |seen| match seen.measured() {
         Some(index) => script(index, seen),
         None if seen.is_warmup() => stream(&["warm"]),
         None => vec![Put(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())],
-    })
+    }
 }
 
-pub(crate) fn converse(stream: &TcpStream, connection: u32, script: &Script) {
-    stream.set_nodelay(true).unwrap();
-    let mut reader = BufReader::new(stream);
+pub(crate) fn converse(peer: impl Peer, connection: u32, script: &Script) {
+    peer.socket().set_nodelay(true).unwrap();
+    let mut reader = BufReader::new(peer);
     while let Some(seen) = read(&mut reader, connection) {
         for act in script(&seen) {
             match act {
                 Act::Write(bytes) => {
-                    if (&mut &*stream).write_all(&bytes).is_err() {
+                    if reader.get_mut().write_all(&bytes).is_err() {
                         return;
                     }
                 }
                 Act::Pause(millis) => std::thread::sleep(Duration::from_millis(millis)),
-                Act::Hold => return hold(stream),
+                Act::Hold => return hold(reader.get_mut()),
                 Act::HalfClose => {
-                    stream.shutdown(Shutdown::Write).unwrap();
-                    return hold(stream);
+                    reader.get_ref().socket().shutdown(Shutdown::Write).unwrap();
+                    return hold(reader.get_mut());
                 }
                 Act::Close => return,
                 Act::Reset => {
-                    rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
+                    rustix::net::sockopt::set_socket_linger(reader.get_ref().socket(), Some(Duration::ZERO)).unwrap();
                     return;
                 }
             }
@@ -110,12 +158,12 @@ pub(crate) fn converse(stream: &TcpStream, connection: u32, script: &Script) {
     }
 }
 
-fn hold(stream: &TcpStream) {
+fn hold(mut stream: impl Read) {
     let mut byte = [0];
-    while matches!((&mut &*stream).read(&mut byte), Ok(1)) {}
+    while matches!(stream.read(&mut byte), Ok(1)) {}
 }
 
-fn read(reader: &mut BufReader<&TcpStream>, connection: u32) -> Option<Seen> {
+fn read(reader: &mut BufReader<impl Read>, connection: u32) -> Option<Seen> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {

@@ -30,6 +30,7 @@ impl Completion {
             ("gate.percentiles", run.percentiles.clone()),
         ];
         properties.extend(run.model.clone().map(|model| ("gate.model", model)));
+        properties.extend(verdict.report_only.then(|| ("gate.report_only", "true".to_owned())));
         properties.extend(run.imported_from.clone().map(|format| ("gate.imported_from", format)));
         Self {
             timestamp: super::one_line(&run.started),

@@ -2,7 +2,7 @@
 
 use gate_model::{Cause, EndReason, OutcomeCount};
 
-use super::{figure, grouped, number};
+use super::{figure, grouped, number, percent};
 use crate::layout::{clip, counted};
 use gate_model::Quantity;
 
@@ -107,8 +107,4 @@ fn with_remedy(sentence: String, remedy: &str) -> String {
 /// A message from outside, of bounded length and without a full stop.
 pub(super) fn quoted(message: &str) -> String {
     clip(message.trim().trim_end_matches('.'), QUOTED)
-}
-
-pub(super) fn percent(share: f64) -> String {
-    figure(Quantity::share(share))
 }

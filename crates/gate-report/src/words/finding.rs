@@ -2,8 +2,9 @@
 
 use gate_model::{Finding, Metric};
 
-use super::cause::{cause_sentence, end_reason, killed, percent, quoted};
-use super::{grouped, number};
+use super::cause::{cause_sentence, end_reason, killed, quoted};
+use super::{grouped, number, percent};
+use crate::layout::counted;
 
 /// A finding, with what to do about it.
 #[must_use]
@@ -56,6 +57,22 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::OnlyEndToEnd => "every latency check is end to end, where shorter answers can hide a slower server: \
                                   add one on ttft or tpot"
             .to_owned(),
+        Finding::MaxTokensFieldSwitched { to } => format!(
+            "the server wanted `{to}` instead of the spec's field for the length of answers, and got it: set \
+             `target.max_tokens_field: {to}`",
+            to = to.name()
+        ),
+        Finding::InsecureTls => "the server's certificate was NOT CHECKED (`target.tls.insecure`): anyone on the way \
+                                 could have answered in its place, and read the key; use `target.tls.ca` instead"
+            .to_owned(),
+        Finding::WaiverEnded { check, until } => {
+            format!("the waiver of `{check}` ended with {until}: the check counts again")
+        }
+        Finding::RepeatedPrompts { count } => format!(
+            "{} repeated an earlier prompt, so a prefix cache may have answered faster: give `prompts.file` more \
+             rows, or say `cache: warm` where that is meant",
+            counted(*count as usize, "request")
+        ),
     }
 }
 

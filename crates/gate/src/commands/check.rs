@@ -9,10 +9,11 @@ use crate::failure::Failure;
 use crate::{measure, reports, specs, stop};
 
 pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Failure> {
-    let specs = specs::resolve_all(&arguments.specs, &arguments.overlays.list(), console)?;
-    for spec in &specs {
+    let mut specs = specs::resolve_all(&arguments.specs, &arguments.overlays.list(), console)?;
+    for spec in &mut specs {
+        arguments.strictness.apply(spec);
         // What cannot be planned is found before any gate sends a byte.
-        measure::plan(spec, &spec.load.iterations.looks())?;
+        measure::Inputs::read(spec)?.plan(spec, &spec.load.iterations.looks())?;
     }
     let stop = Stop::new();
     let on_signal = stop.clone();
@@ -48,9 +49,12 @@ fn check_one(
     let journal = folder.join("run.jsonl");
     let looks = spec.load.iterations.looks();
     reports::clear(&folder)?;
-    let mut referee = gate_judge::referee(spec, &looks);
-    let run = measure::run(spec, &looks, &mut referee, &journal, stop, console)?;
+    // The day it starts on is the day its waivers are measured by.
+    let started = measure::now();
+    let mut referee = gate_judge::referee(spec, &looks, &started);
+    let run = measure::run(spec, &looks, &mut referee, &journal, &started, stop, console)?;
     let mut verdict = gate_judge::judge(&run);
+    arguments.strictness.soften(&mut verdict);
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =
         reports::refer(&mut verdict, &folder, &journal).and_then(|()| reports::write(&verdict, &folder, console));

@@ -15,11 +15,13 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
         return Err(Failure::usage("several runs are not yet supported: judge one at a time"));
     };
     refuse_overwriting(path, arguments)?;
-    let run = match &arguments.from {
+    let mut run = match &arguments.from {
         Some(format) => import(format, path, arguments, console)?,
         None => journal(path, arguments, console)?,
     };
+    arguments.strictness.apply(&mut run.header.spec);
     let mut verdict = gate_judge::judge(&run);
+    arguments.strictness.soften(&mut verdict);
     match &arguments.out {
         Some(out) => {
             let folder = out.join(&verdict.name);

@@ -11,7 +11,7 @@ use crate::{measure, specs};
 pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Failure> {
     let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
     let looks = spec.load.iterations.looks();
-    let plan = measure::plan(&spec, &looks)?;
+    let plan = measure::Inputs::read(&spec)?.plan(&spec, &looks)?;
     let power = gate_judge::power(&spec, &looks);
     let rules = spec.checks.iter().map(gate_judge::rule);
     let checks: Vec<_> = rules.zip(power).collect();

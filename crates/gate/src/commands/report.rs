@@ -22,7 +22,14 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
         let run = journal(path, &verdict)?;
         reports::put(file, &gate_report::samples(&run), console)?;
     }
-    if arguments.junit.is_none() && arguments.json.is_none() && arguments.samples.is_none() {
+    if let Some(file) = &arguments.markdown {
+        reports::write_comment(std::slice::from_ref(&verdict), file, console)?;
+    }
+    if let Some(file) = &arguments.openmetrics {
+        reports::write_openmetrics(std::slice::from_ref(&verdict), file, console)?;
+    }
+    let files = [&arguments.junit, &arguments.json, &arguments.samples, &arguments.markdown, &arguments.openmetrics];
+    if files.iter().all(|file| file.is_none()) {
         console.data(&gate_report::terminal(&verdict, console.style))?;
     }
     Ok(ExitCode::Passed)

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failur
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;
     let looks = spec.load.iterations.without_extension().looks();
-    let run = measure::run(&spec, &looks, &mut SendAll, &arguments.output, &stop, console)?;
+    let run = measure::run(&spec, &looks, &mut SendAll, &arguments.output, &measure::now(), &stop, console)?;
     let recorded = run.samples.len();
     let (exit, words) = match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Completed | EndReason::StoppedAtLook(_)) => (ExitCode::Passed, "completed".to_owned()),

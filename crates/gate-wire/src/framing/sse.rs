@@ -5,52 +5,8 @@
 
 use memchr::{memchr, memchr2};
 
+use super::{Closed, Frame, Framing, HEAD, Place, compressed};
 use crate::{MAX_EVENT, Undecodable, message};
-
-/// How much is kept of a body that is not a stream.
-const HEAD: usize = 2048;
-
-/// What the framing finds.
-pub(crate) enum Frame<'a> {
-    /// An event in which at least one `data` field was seen.
-    Event {
-        /// The last `event` field's value; empty without one.
-        name: &'a [u8],
-        /// The data fields' values, joined by LF.
-        data: &'a [u8],
-        /// How it ended.
-        closed: Closed,
-    },
-    /// The value of an `error` field.
-    Error(&'a [u8]),
-    /// Text outside any field that begins like JSON.
-    Document {
-        /// Its lines, joined by LF.
-        text: &'a [u8],
-        /// Where it stands.
-        place: Place,
-    },
-    /// The body cannot be a stream, or cannot be decoded further.
-    Failed(Undecodable),
-}
-
-/// How an event ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// By its blank line.
-    Blank,
-    /// By the end of the body, which may have cut it.
-    Body,
-}
-
-/// Where a document stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// It is all there is.
-    Alone,
-    /// Before, in or after a stream.
-    InStream,
-}
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
@@ -93,9 +49,8 @@ pub(crate) struct Sse {
     searched: usize,
 }
 
-impl Sse {
-    /// Takes the next bytes; `sink` gets each frame with the offset just past the byte that completed it.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64, Frame<'_>)) {
+impl Framing for Sse {
+    fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64, Frame<'_>)) {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -135,8 +90,7 @@ impl Sse {
         self.offset += bytes.len() as u64;
     }
 
-    /// Says that the body ended.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(u64, Frame<'_>)) {
+    fn finish(&mut self, sink: &mut impl FnMut(u64, Frame<'_>)) {
         let end = self.offset;
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
@@ -155,7 +109,9 @@ impl Sse {
             }
         }
     }
+}
 
+impl Sse {
     /// The first line of `rest` without its terminator, and what comes after it.
     fn cut_line<'a>(&mut self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         #[cfg(test)]
@@ -277,13 +233,6 @@ impl Sse {
         sink(end, Frame::Failed(failure));
         *self = Self { mode: Mode::Failed, offset: self.offset, ..Self::default() };
     }
-}
-
-/// The encoding that a body's first bytes give away.
-fn compressed(line: &[u8]) -> Option<&'static str> {
-    [(&b"\x1f\x8b"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\x78\x9c", "deflate"), (b"\x78\x01", "deflate")]
-        .into_iter()
-        .find_map(|(magic, encoding)| line.starts_with(magic).then_some(encoding))
 }
 
 #[cfg(test)]

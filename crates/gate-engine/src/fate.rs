@@ -1,0 +1,96 @@
+//! How the engine ends a request, and which requests it happens to.
+
+use gate_model::{EngineParams, Fault, Faults, ScriptedFault};
+use serde::{Deserialize, Serialize};
+
+/// How the engine ends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// All tokens, a finish reason, the end.
+    Complete,
+    /// Status 429 at once.
+    #[serde(rename = "http_429")]
+    Http429,
+    /// Status 500 at once.
+    #[serde(rename = "http_500")]
+    Http500,
+    /// Some tokens, then an error event inside the 200 stream.
+    StreamError,
+    /// Some tokens, then silence on an open connection.
+    Stall,
+    /// Some tokens, then the connection is reset.
+    Reset,
+    /// Some tokens, then the stream is closed with neither end nor finish reason.
+    Truncate,
+    /// A finish reason and the end, without a token.
+    Empty,
+    /// An HTML page with status 200 at once.
+    #[serde(rename = "html_200")]
+    Html200,
+    /// Status and headers come late, and so does everything; then all goes on as in [`Fate::Complete`].
+    SlowHeaders,
+    /// The engine died before or while it served this request. [`crate::script`] never says so: dying depends on
+    /// the other requests.
+    Dead,
+}
+
+impl From<Fault> for Fate {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Http429 => Self::Http429,
+            Fault::Http500 => Self::Http500,
+            Fault::StreamError => Self::StreamError,
+            Fault::Stall => Self::Stall,
+            Fault::Reset => Self::Reset,
+            Fault::Truncate => Self::Truncate,
+            Fault::Empty => Self::Empty,
+            Fault::Html200 => Self::Html200,
+            Fault::SlowHeaders => Self::SlowHeaders,
+        }
+    }
+}
+
+/// The parameters for an engine that counts this many warm-up requests among all its requests, where `params` count
+/// measured ones only: the faults by script, and `dies_after`, come that much later.
+#[must_use]
+pub fn after_warmup(params: &EngineParams, warmup: u32) -> EngineParams {
+    let later = |count: u32| count.saturating_add(warmup);
+    let shifted = |fault: &ScriptedFault| ScriptedFault { from: later(fault.from), to: later(fault.to), ..*fault };
+    EngineParams {
+        script: params.script.iter().map(shifted).collect(),
+        dies_after: params.dies_after.map(later),
+        ..params.clone()
+    }
+}
+
+/// The fate of the `number`-th request, from 0: the first scripted fault that fits it, else what a uniform number in
+/// 0..1 means.
+pub(crate) fn fate(params: &EngineParams, number: u32, uniform: f64) -> Fate {
+    let place = number.saturating_add(1);
+    let scripted = params.script.iter().find(|scripted| (scripted.from..=scripted.to).contains(&place));
+    let fault = scripted.map(|scripted| scripted.fault).or_else(|| drawn(&params.faults, uniform));
+    fault.map_or(Fate::Complete, Fate::from)
+}
+
+fn drawn(faults: &Faults, uniform: f64) -> Option<Fault> {
+    let mut below = 0.0;
+    Fault::ALL.into_iter().find(|fault| {
+        below += rate(faults, *fault);
+        uniform < below
+    })
+}
+
+fn rate(faults: &Faults, fault: Fault) -> f64 {
+    match fault {
+        Fault::Http429 => faults.http_429,
+        Fault::Http500 => faults.http_500,
+        Fault::StreamError => faults.stream_error,
+        Fault::Stall => faults.stall,
+        Fault::Reset => faults.reset,
+        Fault::Truncate => faults.truncate,
+        Fault::Empty => faults.empty,
+        Fault::Html200 => faults.html_200,
+        Fault::SlowHeaders => faults.slow_headers,
+    }
+}

@@ -1,0 +1,30 @@
+//! `X.mean` against a limit: Student's t with the design effect of the values.
+
+use gate_model::{Check, Metric, Quantity};
+use gate_stats::Mean;
+
+use super::quantile::as_limit;
+use super::{Reading, Test, limit};
+use crate::BOUNDS_ALPHA;
+use crate::scored::{Scored, count};
+
+/// Reads a check on the mean over `ok` requests; `None` of fewer than 5 values.
+///
+/// A mean has no requests beyond it and allows none: its evidence is `n` and the bounds, and `k` and `allowed` are 0.
+pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
+    let Metric::Series(series, _) = check.metric else { return None };
+    let values = scored.values(series);
+    let mean = Mean::of(&values).ok().flatten()?;
+    let limit = limit(check);
+    Some(Reading {
+        seen: Quantity { value: mean.value(), unit: check.metric.unit() },
+        keeps: check.op.holds(mean.value(), limit),
+        n: count(values.len()),
+        k: 0,
+        allowed: 0.0,
+        test: Some(Test::of_mean(mean, as_limit(check.op, limit))),
+        breaks_at: None,
+        lower: mean.lower(BOUNDS_ALPHA).ok(),
+        upper: mean.upper(BOUNDS_ALPHA).ok(),
+    })
+}

@@ -1,0 +1,326 @@
+//! What the template is given: the verdicts, and their words.
+
+use gate_model::{CheckOutcome, CheckVerdict, Finding, Importance, Side, Status, Verdict};
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use super::room::Room;
+use crate::command::command;
+use crate::facts::{facts, listing};
+use crate::layout::{counted, listed};
+use crate::words::{
+    SIMULATED, bounds, check_label, figure, finding_sentence, further_findings, grouped, lead_sentence, marks,
+    needs_reason, outcome_word, power_sentences, reasons, report_only, status_word, waiver,
+};
+
+/// How many checks the first line names beside its own.
+const NAMED: usize = 3;
+
+/// How many checks with one reason are named.
+const PLACED: usize = 10;
+
+/// All that the template may print; `templates/comment.md.j2` documents it.
+#[derive(Clone, Serialize)]
+pub(super) struct Context {
+    simulated: Option<String>,
+    icon: &'static str,
+    title: String,
+    lead: String,
+    report_only: Option<&'static str>,
+    also: Vec<String>,
+    gates: Vec<Gate>,
+    gates_left_out: usize,
+    marker: Option<Value>,
+}
+
+#[derive(Clone, Serialize)]
+struct Gate {
+    verdict: Value,
+    icon: &'static str,
+    name: String,
+    status: &'static str,
+    lead: String,
+    simulated: bool,
+    report_only: Option<&'static str>,
+    loud: Vec<String>,
+    rows: Vec<Row>,
+    rows_left_out: usize,
+    reasons: Vec<Reason>,
+    findings: Vec<String>,
+    facts: Option<String>,
+    power: Vec<(String, String)>,
+    command: Option<String>,
+    details_left_out: usize,
+    #[serde(skip)]
+    badness: u8,
+}
+
+#[derive(Clone, Serialize)]
+struct Row {
+    metric: String,
+    required: String,
+    marks: Vec<String>,
+    seen: String,
+    bounds: String,
+    n: String,
+    icon: &'static str,
+    outcome: &'static str,
+    passed: bool,
+    #[serde(skip)]
+    urgency: u8,
+}
+
+#[derive(Clone, Serialize)]
+struct Reason {
+    checks: Vec<PlacedCheck>,
+    more: usize,
+    sentence: String,
+}
+
+#[derive(Clone, Serialize)]
+struct PlacedCheck {
+    check: String,
+    place: Option<String>,
+}
+
+impl Context {
+    /// The words for all there is.
+    pub(super) fn new(verdicts: &[Verdict], marker: Option<&str>) -> Self {
+        let worst = verdicts.iter().min_by_key(|verdict| badness(verdict));
+        let simulated: Vec<String> =
+            verdicts.iter().filter(|gate| gate.simulated).map(|gate| gate.name.clone()).collect();
+        let simulated = match simulated.len() {
+            0 => None,
+            all if all == verdicts.len() => Some(SIMULATED.to_owned()),
+            _ => Some(format!("SIMULATED ENGINE: the numbers of {} are not of a server", listed(&simulated, "and"))),
+        };
+        Self {
+            simulated,
+            icon: worst.map_or("⚪", gate_icon),
+            title: title(verdicts, worst),
+            lead: worst.map_or_else(|| "Nothing was judged.".to_owned(), |worst| lead(verdicts, worst)),
+            report_only: worst.and_then(report_only),
+            also: also(verdicts, worst),
+            gates: verdicts.iter().map(Gate::new).collect(),
+            gates_left_out: 0,
+            marker: marker.map(|marker| Value::from_safe_string(marker.to_owned())),
+        }
+    }
+
+    /// The words there is room for.
+    pub(super) fn cut(&self, room: Room) -> Self {
+        let (gates, gates_left_out) = kept(&self.gates, room.gates, |gate| gate.badness);
+        let gates = gates.into_iter().map(|gate| gate.cut(room)).collect();
+        Self { gates, gates_left_out, ..self.clone() }
+    }
+}
+
+impl Gate {
+    fn new(verdict: &Verdict) -> Self {
+        Self {
+            verdict: Value::from(Serde(verdict)),
+            icon: gate_icon(verdict),
+            name: verdict.name.clone(),
+            status: status_word(verdict.status),
+            lead: lead_sentence(verdict),
+            simulated: verdict.simulated,
+            report_only: report_only(verdict),
+            loud: warnings(verdict),
+            rows: verdict.checks.iter().map(Row::new).collect(),
+            rows_left_out: 0,
+            reasons: reasons(verdict).into_iter().map(Reason::new).collect(),
+            findings: further_findings(verdict)
+                .into_iter()
+                .filter_map(|(finding, words)| (!is_loud(finding)).then_some(words))
+                .collect(),
+            facts: Some(listing(facts(verdict))),
+            power: verdict.checks.iter().filter_map(power).collect(),
+            command: command(verdict),
+            details_left_out: 0,
+            badness: badness(verdict),
+        }
+    }
+
+    fn cut(&self, room: Room) -> Self {
+        let (rows, rows_left_out) = kept(&self.rows, room.rows, |row| row.urgency);
+        let lengths = [self.findings.len(), self.reasons.len(), self.power.len()];
+        let mut cut = Self {
+            rows: rows.into_iter().cloned().collect(),
+            rows_left_out,
+            details_left_out: lengths.iter().map(|length| length.saturating_sub(room.details)).sum(),
+            facts: self.facts.clone().filter(|_| room.details > 0),
+            command: self.command.clone().filter(|_| room.details > 0),
+            ..self.clone()
+        };
+        cut.loud.truncate(room.rows);
+        cut.reasons.truncate(room.details);
+        cut.findings.truncate(room.details);
+        cut.power.truncate(room.details);
+        cut
+    }
+}
+
+impl Row {
+    fn new(verdict: &CheckVerdict) -> Self {
+        let check = &verdict.check;
+        let evidence = verdict.evidence.as_ref();
+        Self {
+            metric: check.metric.to_string(),
+            required: format!("{} {}", check.op.symbol(), check.bound_text),
+            marks: marks(check).collect(),
+            seen: verdict.seen.map_or_else(|| "–".to_owned(), |seen| unbroken(&figure(seen))),
+            bounds: unbroken(&evidence.map(bounds).unwrap_or_default()),
+            n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),
+            icon: outcome_icon(verdict),
+            outcome: outcome_word(verdict),
+            passed: !needs_reason(verdict),
+            urgency: urgency(verdict),
+        }
+    }
+}
+
+/// Numbers that stay on the line of their units, in a narrow column too.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
+impl Reason {
+    /// One cause of very many checks names the first of them.
+    fn new((sentence, checks): (String, Vec<&CheckVerdict>)) -> Self {
+        let placed = checks.iter().take(PLACED).map(|verdict| PlacedCheck {
+            check: check_label(&verdict.check),
+            place: verdict.check.place().map(|place| format!("{}:{}", place.file, place.line)),
+        });
+        Self { checks: placed.collect(), more: checks.len().saturating_sub(PLACED), sentence }
+    }
+}
+
+/// How the job ended: one gate by its name, several by how many ended in each way.
+fn title(verdicts: &[Verdict], worst: Option<&Verdict>) -> String {
+    let Some(worst) = worst else { return "No gate".to_owned() };
+    let word = status_word(worst.status);
+    if let [only] = verdicts {
+        return format!("gate {}: {word}", only.name);
+    }
+    let mut ways: Vec<(Status, usize)> = Vec::new();
+    for verdict in verdicts {
+        match ways.iter_mut().find(|(status, _)| *status == verdict.status) {
+            Some((_, count)) => *count += 1,
+            None => ways.push((verdict.status, 1)),
+        }
+    }
+    ways.sort_by_key(|(status, _)| rank(*status));
+    let ways = ways.iter().map(|(status, count)| format!("{count} {}", status_word(*status).to_lowercase()));
+    format!("{}: {word} ({})", counted(verdicts.len(), "gate"), ways.collect::<Vec<_>>().join(", "))
+}
+
+/// The sentence of the worst gate, with its name where there are several.
+fn lead(verdicts: &[Verdict], worst: &Verdict) -> String {
+    let sentence = lead_sentence(worst);
+    if verdicts.len() > 1 { format!("{}: {sentence}", worst.name) } else { sentence }
+}
+
+/// What the first line says beside its own sentence: which checks are seen beyond their limits and not proven, and how
+/// many are waived.
+fn also(verdicts: &[Verdict], worst: Option<&Verdict>) -> Vec<String> {
+    let of_gate = |verdict: &Verdict| if verdicts.len() > 1 { format!(" in {}", verdict.name) } else { String::new() };
+    let mut beyond = Vec::new();
+    for verdict in verdicts {
+        let is_over = |check: &&CheckVerdict| {
+            check.check.importance == Importance::Required
+                && matches!(check.outcome, CheckOutcome::Inconclusive { side: Side::Over })
+        };
+        // The worst gate's sentence names its first one already, if it is about these.
+        let is_lead = worst.is_some_and(|worst| std::ptr::eq(worst, verdict))
+            && matches!(verdict.status, Status::PassedWithWarnings | Status::Inconclusive);
+        let over = verdict.checks.iter().filter(is_over).skip(usize::from(is_lead));
+        beyond.extend(over.map(|check| format!("`{}`{}", check.check, of_gate(verdict))));
+    }
+    let rest = beyond.len().saturating_sub(NAMED);
+    beyond.truncate(NAMED);
+    beyond.extend((rest > 0).then(|| format!("{rest} more")));
+    let beyond =
+        (!beyond.is_empty()).then(|| format!("Also seen beyond the limit and not proven: {}.", listed(&beyond, "and")));
+    let waived = verdicts.iter().flat_map(|verdict| &verdict.checks);
+    let waived = waived.filter(|check| matches!(check.outcome, CheckOutcome::Waived { .. })).count();
+    let waived = match waived {
+        0 => None,
+        1 => Some("1 check is WAIVED.".to_owned()),
+        several => Some(format!("{several} checks are WAIVED.")),
+    };
+    [beyond, waived].into_iter().flatten().collect()
+}
+
+/// What must not be folded away: every waiver, and a certificate that was not checked.
+fn warnings(verdict: &Verdict) -> Vec<String> {
+    let waivers = verdict.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Waived { .. }));
+    let waivers = waivers.map(|check| format!("WAIVED{}: `{}`", waiver(&check.check), check.check));
+    waivers.chain(verdict.findings.iter().filter(|finding| is_loud(finding)).map(finding_sentence)).collect()
+}
+
+fn is_loud(finding: &Finding) -> bool {
+    matches!(finding, Finding::InsecureTls | Finding::WaiverEnded { .. })
+}
+
+/// A check with what it can find, where its rule has a power.
+fn power(verdict: &CheckVerdict) -> Option<(String, String)> {
+    verdict.power.as_ref()?;
+    let sentences = power_sentences(&verdict.check, verdict.rule, verdict.power.as_ref());
+    Some((verdict.check.to_string(), sentences.join("; ")))
+}
+
+/// The items there is room for, those of the lowest rank first, in their own order; and how many are left out.
+fn kept<T>(items: &[T], room: usize, rank: impl Fn(&T) -> u8) -> (Vec<&T>, usize) {
+    let mut ranked: Vec<(usize, &T)> = items.iter().enumerate().collect();
+    ranked.sort_by_key(|(_, item)| rank(item));
+    ranked.truncate(room);
+    ranked.sort_by_key(|(place, _)| *place);
+    (ranked.into_iter().map(|(_, item)| item).collect(), items.len().saturating_sub(room))
+}
+
+/// What costs the build most first, as exit codes rank it; a gate that only `--report-only` lets pass comes after.
+fn badness(verdict: &Verdict) -> u8 {
+    if report_only(verdict).is_some() { 4 } else { rank(verdict.status) }
+}
+
+fn rank(status: Status) -> u8 {
+    match status {
+        Status::Interrupted => 0,
+        Status::Violated => 1,
+        Status::CouldNotMeasure => 2,
+        Status::Inconclusive => 3,
+        Status::PassedWithWarnings => 5,
+        Status::Passed => 6,
+    }
+}
+
+/// What a reader must not miss first.
+fn urgency(verdict: &CheckVerdict) -> u8 {
+    match verdict.outcome {
+        CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => 5,
+        _ if verdict.check.importance == Importance::Preferred => 4,
+        CheckOutcome::Waived { .. } => 3,
+        CheckOutcome::Inconclusive { side: Side::Over } => 2,
+        CheckOutcome::CouldNotMeasure { .. } => 1,
+        CheckOutcome::Violated => 0,
+    }
+}
+
+fn gate_icon(verdict: &Verdict) -> &'static str {
+    match verdict.status {
+        Status::Passed => "🟢",
+        Status::PassedWithWarnings | Status::Inconclusive => "🟡",
+        Status::Violated if report_only(verdict).is_some() => "🟡",
+        Status::Violated => "🔴",
+        Status::CouldNotMeasure | Status::Interrupted => "⚪",
+    }
+}
+
+fn outcome_icon(verdict: &CheckVerdict) -> &'static str {
+    match verdict.outcome {
+        CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => "🟢",
+        CheckOutcome::CouldNotMeasure { .. } => "⚪",
+        CheckOutcome::Violated if verdict.check.importance == Importance::Required => "🔴",
+        CheckOutcome::Violated | CheckOutcome::Inconclusive { side: Side::Over } | CheckOutcome::Waived { .. } => "🟡",
+    }
+}

@@ -1,0 +1,170 @@
+//! `gate explain METRIC`: what a metric means, how a check on it is decided, and how other tools count.
+
+use gate_model::{Aggregate, Direction, ErrorKind, Metric, Outcome, Rule, Scalar, Series, Unit};
+
+use crate::facts::listing;
+use crate::layout::{listed, wrap};
+use crate::words::{capitalised, rule_sentence};
+
+/// How other tools count what `tpot` and its kin are (read in their sources, 2026): tool, first token, time per
+/// token, tokens.
+const PEERS: [(&str, &str); 4] = [
+    (
+        "GuideLLM",
+        "its TPOT includes TTFT (as `tpot_e2e`), its ITL does not; tokens from usage, else chunks; its first token \
+         skips role-only chunks and counts reasoning",
+    ),
+    (
+        "GenAI-Perf, AIPerf",
+        "ITL is (e2e - ttft) / (tokens - 1), as `tpot`; tokens from a tokenizer (AIPerf: usage too); its first token \
+         skips role-only chunks",
+    ),
+    (
+        "vLLM bench serve",
+        "TPOT is (e2e - ttft) / (tokens - 1), as `tpot`; its ITL is the raw gaps between chunks, as `icl`; tokens \
+         from usage, else a tokenizer; on chat its first token counts the role-only chunk",
+    ),
+    (
+        "LLMPerf",
+        "includes TTFT (as `tpot_e2e`) and divides by chunks; tokens always from a Llama tokenizer; its first token \
+         skips role-only chunks",
+    ),
+];
+
+/// What a metric means and how a check on it is decided, at most 80 columns wide. The caller knows the `rule`.
+#[must_use]
+pub fn explain(metric: Metric, rule: Rule) -> String {
+    let over = match metric {
+        Metric::Series(series, aggregate) => summary(series, aggregate),
+        _ => String::new(),
+    };
+    let facts = [
+        ("is", capitalised(metric.doc())),
+        ("over", over),
+        ("counts", kinds(metric)),
+        ("unit", unit(metric)),
+        ("better", better(metric).to_owned()),
+        ("tokens", tokens(metric.needs_tokens())),
+        ("decided", capitalised(rule_sentence(rule, None))),
+        ("example", example(&metric.to_string(), metric)),
+    ];
+    let compared = match metric {
+        Metric::Series(series, _) => is_per_token(series),
+        Metric::Scalar(scalar) => scalar == Scalar::TpotEffective,
+        _ => false,
+    };
+    format!("{metric}\n\n{}{}", listing(facts), if compared { per_token() } else { String::new() })
+}
+
+/// The same for a series that no summary was named for: what is measured of each request, and what can be checked.
+#[must_use]
+pub fn explain_series(series: Series) -> String {
+    let name = series.name();
+    let mut summaries = vec![format!("{name}.p95 (any percentile, such as p50 or p99.9)"), format!("{name}.max")];
+    if !series.is_pooled() {
+        let further = ["p95.all (failed requests as the slowest)", "mean", "min", "stddev"];
+        summaries.extend(further.map(|summary| format!("{name}.{summary}")));
+    }
+    if series == Series::Tpot {
+        summaries.push("tpot.effective (of the whole run)".to_owned());
+    }
+    let metric = Metric::Series(series, Aggregate::Max);
+    let facts = [
+        ("is", capitalised(series.doc())),
+        ("unit", unit(metric)),
+        ("better", better(metric).to_owned()),
+        ("tokens", tokens(series.needs_tokens())),
+        ("checked as", summaries.join(", ")),
+        ("example", example(&format!("{name}.p95"), metric)),
+    ];
+    format!("{name}\n\n{}{}", listing(facts), if is_per_token(series) { per_token() } else { String::new() })
+}
+
+fn is_per_token(series: Series) -> bool {
+    matches!(series, Series::Tpot | Series::TpotE2e | Series::Itl | Series::Icl)
+}
+
+/// What the number is taken over.
+fn summary(series: Series, aggregate: Aggregate) -> String {
+    let all = if series.is_pooled() { "the gaps of all ok requests" } else { "the ok requests" };
+    match aggregate {
+        Aggregate::Percentile(percentile) => format!("{all}, the {percentile} by nearest rank: a value that happened"),
+        Aggregate::PercentileOfAll(percentile) => {
+            format!("all measured requests, the {percentile} by nearest rank, where a failed one counts as the slowest")
+        }
+        Aggregate::Max => format!("{all}, the largest"),
+        Aggregate::Min => format!("{all}, the smallest"),
+        Aggregate::Mean => format!("{all}, the mean"),
+        Aggregate::Stddev => format!("{all}, the sample standard deviation"),
+    }
+}
+
+/// The outcomes that an error metric counts.
+fn kinds(metric: Metric) -> String {
+    let (Metric::ErrorShare(kind) | Metric::ErrorCount(kind)) = metric else { return String::new() };
+    let counted = Outcome::ALL.into_iter().filter(|outcome| outcome.is(kind, false));
+    let mut names: Vec<String> = counted.map(|outcome| outcome.name().to_owned()).collect();
+    if kind == ErrorKind::Http5xx {
+        names.push("stream_error with an error of the server's own".to_owned());
+    }
+    listed(&names, "and")
+}
+
+fn unit(metric: Metric) -> String {
+    let what = match metric.unit() {
+        Unit::Time => "time",
+        Unit::Share => "a share, 0 to 100 %",
+        Unit::PerSecond => "requests per second",
+        Unit::TokensPerSecond => "tokens per second",
+        Unit::Count => "a count",
+    };
+    format!("{what}, written with {}", metric.unit().spellings())
+}
+
+fn better(metric: Metric) -> &'static str {
+    match metric.direction() {
+        Direction::Lower => "lower",
+        Direction::Higher => "higher",
+        Direction::Neutral => "neither",
+    }
+}
+
+fn tokens(needed: bool) -> String {
+    let words =
+        "from the server's usage; where it sends none they are estimated, and a check on them cannot be measured";
+    if needed { words.to_owned() } else { String::new() }
+}
+
+/// A check that a gate might have.
+fn example(name: &str, metric: Metric) -> String {
+    let per_token = matches!(metric, Metric::Series(series, _) if is_per_token(series))
+        || metric == Metric::Scalar(Scalar::TpotEffective);
+    let bound = match (metric.unit(), metric.direction()) {
+        (Unit::Time, _) if per_token => "< 50ms",
+        (Unit::Time, _) => "< 800ms",
+        (Unit::Share, Direction::Higher) => ">= 95%",
+        (Unit::Share, _) if metric == Metric::Scalar(Scalar::ClientCpu) => "< 80%",
+        (Unit::Share, _) => "< 5%",
+        (Unit::PerSecond, _) => ">= 1.5/s",
+        (Unit::TokensPerSecond, _) => ">= 100tok/s",
+        (Unit::Count, Direction::Lower) => "== 0",
+        (Unit::Count, _) => ">= 100",
+    };
+    format!("`{name} {bound}`")
+}
+
+/// The two conventions of time per token on one answer, and who uses which.
+fn per_token() -> String {
+    let mut text = "\nTwo conventions share the name TPOT. An answer of 101 tokens, the first after\n500 ms and the \
+                    last after 1,100 ms, has\n\n"
+        .to_owned();
+    let conventions = [
+        ("tpot", "(1,100 ms − 500 ms) ÷ (101 − 1) = 6 ms, without TTFT"),
+        ("tpot_e2e", "1,100 ms ÷ 101 = 10.9 ms, with TTFT"),
+        ("tpot.effective", "(1,100 ms − 500 ms) ÷ 101 = 5.94 ms, as sums over a whole run"),
+    ];
+    text.extend(conventions.map(|(name, words)| wrap(&format!("- {name}: "), 2, words)));
+    text.push_str("\nHow other tools count (read in their sources, 2026):\n\n");
+    text.extend(PEERS.map(|(tool, words)| wrap(&format!("- {tool}: "), 2, words)));
+    text
+}

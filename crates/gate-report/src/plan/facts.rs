@@ -1,0 +1,169 @@
+//! The facts of a plan, a line each.
+
+use gate_model::{
+    Arrivals, Cache, Delivery, Endpoint, EngineParams, Fault, Faults, GateSpec, Iterations, Latency, OutputLength,
+    Plan, PromptSpec, Quantity, Roots, Tls,
+};
+
+use super::PlanView;
+use crate::facts::{long_time, overrides};
+use crate::layout::{counted, listed};
+use crate::words::{figure, grouped, number, percent};
+
+/// Tokens a plan asks for at most.
+pub(super) struct Tokens {
+    /// Input tokens.
+    pub(super) input: u64,
+    /// Output tokens.
+    pub(super) output: u64,
+}
+
+/// The facts with their names; what has nothing to say is empty.
+pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 10] {
+    let spec = view.spec;
+    let engine = match &spec.target.endpoint {
+        Endpoint::Sim(params) => engine(params),
+        Endpoint::Url(_) => String::new(),
+    };
+    [
+        ("spec", spec.file.clone()),
+        ("target", target(spec)),
+        ("engine", engine),
+        ("tls", tls(&spec.target.tls)),
+        ("load", load(view)),
+        ("prompts", prompts(&spec.prompts)),
+        ("requests", requests(view)),
+        ("time", time(view.plan)),
+        ("tokens", tokens_text(view.plan)),
+        ("set by flags", overrides(&spec.overrides)),
+    ]
+}
+
+fn target(spec: &GateSpec) -> String {
+    let model = spec.target.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+    let whole = if spec.target.delivery == Delivery::Whole { ", answers in one body" } else { "" };
+    format!("{}{model}, {}{whole}", endpoint(spec), spec.target.api.name())
+}
+
+/// The target as a person named it.
+pub(super) fn endpoint(spec: &GateSpec) -> &str {
+    match &spec.target.endpoint {
+        Endpoint::Url(url) => url,
+        Endpoint::Sim(_) => "sim",
+    }
+}
+
+fn load(view: &PlanView<'_>) -> String {
+    let arrivals = match view.spec.load.arrivals {
+        Arrivals::Poisson => "Poisson arrivals",
+        Arrivals::Constant => "constant arrivals",
+    };
+    format!("open loop, {}/s, {arrivals}, seed {}", number(view.spec.load.rate.0), view.plan.seed)
+}
+
+fn requests(view: &PlanView<'_>) -> String {
+    let warmup = counted(view.plan.warmup.len(), "warm-up request");
+    let judged = match view.spec.load.iterations {
+        Iterations::Fixed(count) => format!("{} measured, judged once", grouped(count)),
+        Iterations::Range { first, last, extend } => {
+            let further = extend.filter(|extend| *extend > last).map(|extend| {
+                format!(
+                    "; goes on to {} only where a required check is seen over its limit and not proven",
+                    grouped(extend)
+                )
+            });
+            let (first, last) = (grouped(first), grouped(last));
+            format!("{first} to {last} measured, judged at {first} and {last}{}", further.unwrap_or_default())
+        }
+    };
+    format!("{warmup}, then {judged}")
+}
+
+/// When each look's last request is due.
+fn time(plan: &Plan) -> String {
+    let due = plan.looks.iter().filter_map(|look| {
+        let last = plan.requests.get((*look as usize).checked_sub(1)?)?;
+        Some(format!("{} for {}", long_time(last.at), counted(*look as usize, "request")))
+    });
+    let due = due.collect::<Vec<_>>();
+    if due.is_empty() { String::new() } else { format!("{}, after warm-up", listed(&due, "or")) }
+}
+
+/// What the whole plan asks for, warm-up included.
+pub(super) fn tokens(plan: &Plan) -> Tokens {
+    let all = || plan.warmup.iter().chain(&plan.requests);
+    Tokens {
+        input: all().map(|request| u64::from(request.input_tokens)).sum(),
+        output: all().map(|request| u64::from(request.output_tokens)).sum(),
+    }
+}
+
+fn tokens_text(plan: &Plan) -> String {
+    let Tokens { input, output } = tokens(plan);
+    let grouped = |count: u64| Quantity::count(count as f64).to_string();
+    format!("about {} in and at most {} out, if every request is sent", grouped(input), grouped(output))
+}
+
+/// Where prompts come from and what they do to a prefix cache.
+fn prompts(prompts: &PromptSpec) -> String {
+    let source = prompts.file.as_ref().map_or_else(|| "built-in prose".to_owned(), |file| format!("from {file}"));
+    let cache = match prompts.cache {
+        Cache::Bust => "no prefix shared",
+        Cache::Warm => "a warm prefix cache is meant",
+    };
+    let system =
+        prompts.system.as_ref().map(|system| format!("a system prompt of {} characters", system.chars().count()));
+    let exact = (prompts.output == OutputLength::Exact).then(|| "outputs go on to the planned length".to_owned());
+    let parts = [Some(source), Some(cache.to_owned()), system, exact];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How the server's certificate is checked, where that is not the usual way.
+fn tls(tls: &Tls) -> String {
+    if tls.insecure {
+        return "the server's certificate is NOT CHECKED (`target.tls.insecure`)".to_owned();
+    }
+    let roots = (tls.roots == Roots::System).then(|| "the system's authorities".to_owned());
+    let ca = tls.ca.as_ref().map(|file| format!("the authorities of {file}"));
+    listed(&[roots, ca].into_iter().flatten().collect::<Vec<_>>(), "and")
+}
+
+/// What the simulated engine does.
+fn engine(params: &EngineParams) -> String {
+    let mut parts = vec![format!("ttft {}", latency(&params.ttft)), format!("tpot {}", latency(&params.tpot))];
+    let faults = Fault::ALL.map(|fault| (fault, rate(&params.faults, fault)));
+    let faults = faults.into_iter().filter(|(_, rate)| *rate > 0.0);
+    parts.extend(faults.map(|(fault, rate)| format!("{} of requests {}", percent(rate), fault.name())));
+    parts.extend(params.script.iter().map(|scripted| match (scripted.from, scripted.to) {
+        (from, to) if from == to => format!("request {} {}", grouped(from), scripted.fault.name()),
+        (from, to) => format!("requests {} to {} {}", grouped(from), grouped(to), scripted.fault.name()),
+    }));
+    parts.extend(params.warming_up.map(|warming| {
+        format!("up to {} times slower over its first {} requests", number(warming.slowdown), grouped(warming.requests))
+    }));
+    parts.extend(
+        (params.buffer_bytes > 0).then(|| format!("streams held back by {} bytes", grouped(params.buffer_bytes))),
+    );
+    parts.extend(params.dies_after.map(|count| format!("dies after {}", counted(count as usize, "request"))));
+    parts.join(", ")
+}
+
+/// The mean with its standard deviation: `120 ms ± 30 ms`.
+fn latency(latency: &Latency) -> String {
+    let spread = (latency.stddev.0 > 0).then(|| format!(" ± {}", figure(Quantity::time(latency.stddev))));
+    format!("{}{}", figure(Quantity::time(latency.mean)), spread.unwrap_or_default())
+}
+
+fn rate(faults: &Faults, fault: Fault) -> f64 {
+    match fault {
+        Fault::Http429 => faults.http_429,
+        Fault::Http500 => faults.http_500,
+        Fault::StreamError => faults.stream_error,
+        Fault::Stall => faults.stall,
+        Fault::Reset => faults.reset,
+        Fault::Truncate => faults.truncate,
+        Fault::Empty => faults.empty,
+        Fault::Html200 => faults.html_200,
+        Fault::SlowHeaders => faults.slow_headers,
+    }
+}

@@ -1,0 +1,147 @@
+//! What a rule saw of a check, and why it decided as it did.
+
+use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, Evidence, Metric, Op, Rule, Side};
+
+use super::number::probability;
+use super::{figure, grouped, judged, number, percent};
+
+/// Why the rule decided as it did, for a report with room for it.
+#[must_use]
+pub fn why_sentence(verdict: &CheckVerdict) -> String {
+    let rule = rule_sentence(verdict.rule, verdict.check.decide);
+    let tested = verdict.evidence.as_ref().and_then(|evidence| evidence.p_fail.zip(evidence.level));
+    let Some((p_fail, level)) = tested else { return rule.to_owned() };
+    let violated = matches!(judged(&verdict.outcome), CheckOutcome::Violated);
+    let compared = match (violated, p_fail <= level) {
+        (true, true) => "which is not by chance",
+        (true, false) => "which an earlier look had already ruled out as chance",
+        (false, _) => "which may be chance",
+    };
+    let than = if p_fail <= level { "at or below" } else { "above" };
+    let as_bad = match verdict.rule {
+        Rule::Mean | Rule::Cluster => "a result as bad",
+        _ => "as many",
+    };
+    format!(
+        "{rule}; if the limit held exactly, {as_bad} would be seen with probability {}, {than} the level {}: {compared}",
+        probability(p_fail),
+        probability(level)
+    )
+}
+
+/// How a rule decides, in words.
+pub(crate) fn rule_sentence(rule: Rule, decide: Option<Decide>) -> &'static str {
+    match rule {
+        Rule::Quantile => "a percentile is judged by how many requests lie beyond the limit (exact binomial)",
+        Rule::Rate => "a share is judged by how many requests are bad (exact binomial)",
+        Rule::Counted => "a share or count of errors is compared as it is, when the run has ended",
+        Rule::Extreme => "one request beyond the limit violates it",
+        Rule::Point if decide == Some(Decide::Point) => {
+            "the number seen is compared as it is, since `decide: point` asks for it: nothing is claimed of how sure \
+             that is"
+        }
+        Rule::Point => "the run has this number once: it is compared as it is, with no sampling error claimed",
+        Rule::Mean => {
+            "a mean is judged by how far it lies from the limit, against the spread of the requests (Student's t)"
+        }
+        Rule::Cluster => {
+            "a percentile of gaps is judged request by request, since the gaps of one hang together: by its gaps \
+             beyond the limit less those that the percentile allows (Student's t)"
+        }
+    }
+}
+
+/// Whether the rule tests, so that it can prove.
+pub(crate) fn is_tested(rule: Rule) -> bool {
+    matches!(rule, Rule::Quantile | Rule::Rate | Rule::Mean | Rule::Cluster)
+}
+
+/// The metric without the series where the check stands beside it: `P95`, `largest`, `attainment`.
+pub(super) fn short_label(metric: Metric) -> String {
+    match metric {
+        Metric::Series(_, Aggregate::Percentile(percentile)) => percentile.to_string().replace('p', "P"),
+        Metric::Series(_, Aggregate::PercentileOfAll(percentile)) => {
+            format!("{} of all requests", percentile.to_string().replace('p', "P"))
+        }
+        Metric::Series(_, Aggregate::Max) => "largest".to_owned(),
+        Metric::Series(_, Aggregate::Min) => "smallest".to_owned(),
+        Metric::Series(_, Aggregate::Mean) => "mean".to_owned(),
+        Metric::Series(_, Aggregate::Stddev) => "standard deviation".to_owned(),
+        Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment | Metric::Scalar(_) => metric.to_string(),
+    }
+}
+
+/// How many requests lie beyond the bound, how many may, and how many violate it. `noun` follows the size.
+pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
+    let Some(evidence) = &verdict.evidence else { return Vec::new() };
+    let Evidence { n, k, allowed, needed, .. } = *evidence;
+    let outcome = judged(&verdict.outcome);
+    let beyond = format!("{} of {}{noun} {}", grouped(k), grouped(n), beyond_word(&verdict.check));
+    match verdict.rule {
+        Rule::Point if verdict.check.decide == Some(Decide::Point) => vec!["compared as it is".to_owned()],
+        Rule::Point => Vec::new(),
+        Rule::Counted => vec![format!("{} of {} requests", grouped(k), grouped(n))],
+        Rule::Extreme if matches!(outcome, CheckOutcome::Violated) => vec![beyond, "one is enough".to_owned()],
+        Rule::Extreme => vec![beyond],
+        Rule::Mean => {
+            let bounds = Some(bounds(evidence)).filter(|bounds| !bounds.is_empty());
+            let bounds = bounds.map(|bounds| format!("95 % bounds {bounds}"));
+            std::iter::once(format!("from {} requests", grouped(n))).chain(bounds).collect()
+        }
+        Rule::Cluster => vec![too_many_gaps(verdict, evidence)],
+        Rule::Quantile | Rule::Rate => {
+            let proof = match outcome {
+                CheckOutcome::Violated | CheckOutcome::Inconclusive { side: Side::Over } => Some(match needed {
+                    Some(needed) => format!("{} needed to be sure", grouped(needed)),
+                    None => "no count is enough at this size".to_owned(),
+                }),
+                CheckOutcome::Inconclusive { side: Side::Within } => too_few_to_prove(verdict, n),
+                CheckOutcome::Met | CheckOutcome::CouldNotMeasure { .. } | CheckOutcome::Waived { .. } => None,
+            };
+            [beyond, format!("{} allowed", number(allowed))].into_iter().chain(proof).collect()
+        }
+    }
+}
+
+/// In how many requests more gaps lie beyond the bound than the percentile allows of theirs.
+fn too_many_gaps(verdict: &CheckVerdict, evidence: &Evidence) -> String {
+    let of = format!("{} of {} requests", grouped(evidence.k), grouped(evidence.n));
+    let share = allowed_share(&verdict.check).map_or_else(|| "is allowed".to_owned(), percent);
+    format!("{of} with more than {share} of their gaps {}", beyond_word(&verdict.check))
+}
+
+/// The share of measurements that a check on a percentile lets lie beyond its bound.
+fn allowed_share(check: &Check) -> Option<f64> {
+    let Metric::Series(_, Aggregate::Percentile(percentile)) = check.metric else { return None };
+    let below = f64::from(percentile.thousandths());
+    Some(if matches!(check.op, Op::Greater | Op::AtLeast) { below } else { 100_000.0 - below } / 100_000.0)
+}
+
+/// Says so where no result of this size could have proven the check.
+fn too_few_to_prove(verdict: &CheckVerdict, n: u32) -> Option<String> {
+    let power = verdict.power.as_ref()?;
+    power.proves_at_most.is_none().then(|| format!("{} requests are too few to prove it", grouped(n)))
+}
+
+/// Where a request beyond the bound lies.
+pub(crate) fn beyond_word(check: &Check) -> &'static str {
+    match (check.metric, check.op) {
+        (Metric::Attainment | Metric::ErrorShare(_) | Metric::ErrorCount(_), _) => "bad",
+        (_, Op::Less | Op::AtMost) => "over",
+        (_, Op::Greater | Op::AtLeast) => "under",
+        (_, Op::Equal) => "different",
+    }
+}
+
+/// The one-sided 95 % bounds of the estimate: `280–345 ms`, `≥ 620 ms`.
+pub(crate) fn bounds(evidence: &Evidence) -> String {
+    match (evidence.lower.map(figure), evidence.upper.map(figure)) {
+        (Some(lower), Some(upper)) => match (lower.split_once(' '), upper.split_once(' ')) {
+            (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{upper}"),
+            _ => format!("{lower}–{upper}"),
+        },
+        (Some(lower), None) => format!("≥ {lower}"),
+        (None, Some(upper)) => format!("≤ {upper}"),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a check can find with as many requests as it has.
+
+use gate_model::{Check, Decide, Power, Rule};
+
+use super::{beyond_word, grouped, percent};
+use crate::layout::listed;
+
+/// How a check is decided whose power is not known before the run.
+fn without_power(check: &Check, rule: Rule) -> &'static str {
+    match rule {
+        Rule::Counted => "compared as it is, when the run has ended",
+        Rule::Point if check.decide == Some(Decide::Point) => {
+            "compared as it is, when the run has ended (`decide: point`)"
+        }
+        Rule::Point => "a number the run has once, compared as it is",
+        Rule::Extreme => "one request beyond the limit violates it",
+        Rule::Mean => "judged against the spread of the requests, so what it can find shows only in the run",
+        Rule::Cluster => {
+            "judged by the gaps beyond the limit in each request, so what it can find shows only in the run"
+        }
+        Rule::Quantile | Rule::Rate => "what it can find is not known",
+    }
+}
+
+/// What the check can find at this size, in sentences.
+pub(crate) fn power_sentences(check: &Check, rule: Rule, power: Option<&Power>) -> Vec<String> {
+    let Some(power) = power else { return vec![without_power(check, rule).to_owned()] };
+    let beyond = beyond_word(check);
+    let violating = power
+        .violates_at
+        .iter()
+        .filter_map(|(n, count)| count.map(|count| format!("{} of {}", grouped(count), grouped(*n))));
+    let violating = violating.collect::<Vec<_>>();
+    let violated = if violating.is_empty() {
+        "cannot be violated at this size".to_owned()
+    } else {
+        format!("violated when {} are {beyond}", listed(&violating, "or"))
+    };
+    let last = power.violates_at.last().map_or(0, |(n, _)| *n);
+    let proven = match power.proves_at_most {
+        Some(0) => format!("proven when none of {} is", grouped(last)),
+        Some(count) => format!("proven when at most {} of {} are", grouped(count), grouped(last)),
+        None => format!("{} requests are too few to prove it", grouped(last)),
+    };
+    let found = if power.detects_share < 1.0 {
+        let (found, allowed) = (percent(power.detects_share), percent(power.allowed_share));
+        format!("found with 80 % power: {found} {beyond}, where {allowed} are allowed")
+    } else {
+        "nothing is found with 80 % power at this size".to_owned()
+    };
+    vec![format!("{violated}; {proven}"), found]
+}

@@ -1,0 +1,282 @@
+//! The comment and the summary: what they say, what they cut, and that no text from outside can be markup in them.
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use gate_model::{
+        Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Outcome, Override, Side, Status, Verdict, Waiver,
+    };
+    use gate_report::{comment, comment_marker, summary};
+    use proptest::prelude::*;
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+
+    fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
+    }
+
+    fn verdict(name: &str) -> Verdict {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn expect(file: &str, text: &str) {
+        let path = folder().join(file);
+        if std::env::var_os("UPDATE_FIXTURES").is_some() {
+            std::fs::write(&path, text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
+    }
+
+    fn named(name: &str, fixture: &str) -> Verdict {
+        Verdict { name: name.to_owned(), ..verdict(fixture) }
+    }
+
+    /// A job of several gates, each of which ended in its own way.
+    fn several() -> Vec<Verdict> {
+        vec![named("chat", "passed"), named("long", "violated"), named("own", "simulated"), named("rag", "over")]
+    }
+
+    #[test]
+    fn several_gates_share_one_comment() {
+        let text = comment(&several(), Some("perf / chat")).unwrap();
+        expect("several.md", &text);
+        expect("several-summary.md", &summary(&several()).unwrap());
+        assert_eq!(text.lines().last(), Some(comment_marker(Some("perf / chat")).as_str()));
+        assert!(!comment(&[], None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_first_line_is_the_verdict_and_names_what_is_not_proven() {
+        let text = comment(&[verdict("over")], None).unwrap();
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("**gate chat: PASSED WITH WARNINGS**"), "{first}");
+        assert!(first.contains("not proven with 100 requests: the build passes; `--strict` decides it"), "{first}");
+        let mut violated = verdict("violated");
+        violated.checks[2].outcome = CheckOutcome::Inconclusive { side: Side::Over };
+        let text = comment(&[violated], None).unwrap();
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("Also seen beyond the limit and not proven: `tpot.p95 < 50ms`."), "{first}");
+        assert!(comment(&[verdict("simulated")], None).unwrap().starts_with("# SIMULATED ENGINE: "));
+    }
+
+    #[test]
+    fn a_job_is_named_after_what_costs_the_build() {
+        let gates = [named("trial", "mean-cluster"), named("down", "not-ready"), named("fine", "passed")];
+        let text = comment(&gates, None).unwrap();
+        let expected =
+            "⚪ **3 gates: COULD NOT MEASURE (1 violated, 1 could not measure, 1 passed)** – down: Not ready";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("### 🟡 trial: VIOLATED"), "{text}");
+        let text = comment(&[named("fine", "passed"), named("trial", "mean-cluster")], None).unwrap();
+        assert!(text.lines().next().unwrap().contains("**REPORT ONLY: the build passes all the same"), "{text}");
+    }
+
+    /// A verdict with very many checks, each of which failed in its own long words.
+    fn huge(checks: usize) -> Verdict {
+        let mut huge = verdict("violated");
+        let check = huge.checks[1].clone();
+        let passed = huge.checks[0].clone();
+        huge.checks = (0..checks)
+            .map(|number| {
+                let mut check = if number % 3 == 0 { passed.clone() } else { check.clone() };
+                check.check.bound_text = format!("{number}ms");
+                if number % 3 == 1 {
+                    let reason = EndReason::Refused(format!("{number} {}", "a|<b>@c ".repeat(40)));
+                    check.outcome = CheckOutcome::CouldNotMeasure { cause: Cause::NotRun(reason) };
+                }
+                check
+            })
+            .collect();
+        huge.findings = (0..checks)
+            .map(|count| Finding::Failure {
+                outcome: Outcome::Decode,
+                count: count as u32,
+                message: "long ".repeat(60),
+            })
+            .collect();
+        huge
+    }
+
+    #[test]
+    fn a_huge_comment_loses_details_then_rows_then_gates_and_says_so() {
+        let rows = |text: &str| text.lines().filter(|line| line.starts_with("| `")).count();
+        let details = comment(&[huge(300)], None).unwrap();
+        assert!((60_000..65_536).contains(&details.len()), "{}", details.len());
+        assert_eq!(rows(&details), 300);
+        assert!(details.contains("lines of detail are left out") && !details.contains("more checks of this gate"));
+
+        let text = comment(&[huge(1_000)], None).unwrap();
+        expect("huge.md", &text);
+        assert!((60_000..65_536).contains(&text.len()), "{}", text.len());
+        assert!(text.contains("🔴 **gate chat: VIOLATED** – ttft.p95 is 1,040 ms"));
+        let shown = rows(&text);
+        assert!(text.contains(&format!("{} more checks of this gate are left out", 1_000 - shown)));
+        assert_eq!(text.matches("**VIOLATED**").count(), 333, "what passed goes first");
+
+        let many = comment(&vec![huge(3); 500], None).unwrap();
+        assert!(many.len() < 65_536 && many.contains("more gates are left out"));
+        assert!(many.starts_with("🔴 **500 gates: VIOLATED (500 violated)**"));
+        let more = summary(&[huge(1_000)]).unwrap();
+        assert!(more.len() > 65_536 && more.len() < 1 << 20);
+    }
+
+    /// The same verdict with one text in every place that takes a text from outside.
+    fn filled(text: &str) -> Verdict {
+        let mut verdict = verdict("waived");
+        let text = text.to_owned();
+        verdict.name.clone_from(&text);
+        verdict.spec_file.clone_from(&text);
+        verdict.gate.clone_from(&text);
+        verdict.run.run_id.clone_from(&text);
+        verdict.run.target.clone_from(&text);
+        verdict.run.model = Some(text.clone());
+        verdict.run.scenarios = vec![text.clone()];
+        verdict.overrides = vec![Override { flag: text.clone(), path: text.clone(), value: text.clone() }];
+        verdict.findings = vec![
+            Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() },
+            Finding::WaiverEnded { check: text.clone(), until: text.clone() },
+        ];
+        for check in &mut verdict.checks {
+            check.check.bound_text.clone_from(&text);
+        }
+        verdict.checks[1].check.waive = Some(Waiver { until: text.clone(), reason: text.clone() });
+        unmeasured(&mut verdict.checks[0], &text);
+        verdict
+    }
+
+    fn unmeasured(check: &mut CheckVerdict, text: &str) {
+        let cause = Cause::NotRun(EndReason::Refused(text.to_owned()));
+        check.outcome = CheckOutcome::CouldNotMeasure { cause };
+    }
+
+    /// How many rows, items, code blocks and headings a comment has; panics on any markup that is not its own.
+    fn shape(markdown: &str) -> [usize; 4] {
+        let mut shape = [0; 4];
+        let options = Options::ENABLE_TABLES
+            | Options::ENABLE_FOOTNOTES
+            | Options::ENABLE_STRIKETHROUGH
+            | Options::ENABLE_TASKLISTS
+            | Options::ENABLE_MATH
+            | Options::ENABLE_GFM;
+        let mut prose = String::new();
+        let mut in_code = false;
+        for event in Parser::new_ext(markdown, options) {
+            match event {
+                Event::Start(Tag::TableRow) => shape[0] += 1,
+                Event::Start(Tag::Item) => shape[1] += 1,
+                Event::Start(Tag::CodeBlock(_)) => {
+                    shape[2] += 1;
+                    in_code = true;
+                }
+                Event::End(pulldown_cmark::TagEnd::CodeBlock) => in_code = false,
+                Event::Start(Tag::Heading { .. }) => shape[3] += 1,
+                Event::Start(
+                    Tag::Paragraph
+                    | Tag::Strong
+                    | Tag::Table(_)
+                    | Tag::TableHead
+                    | Tag::TableCell
+                    | Tag::List(None)
+                    | Tag::HtmlBlock,
+                ) => {}
+                Event::Html(html) | Event::InlineHtml(html) => assert!(
+                    ["<details>", "</details>", "<summary>Why, what was run, and how to run it again</summary>"]
+                        .contains(&html.trim())
+                        || html.trim() == "<!-- gate:comment -->",
+                    "{html}"
+                ),
+                Event::Text(text) if !in_code => prose.push_str(&text),
+                Event::Code(_) | Event::Text(_) | Event::End(_) | Event::SoftBreak => prose.push(' '),
+                other => panic!("{other:?} in\n{markdown}"),
+            }
+        }
+        // What GitHub makes of a rendered text: mentions, references, links.
+        let mut symbols = prose.chars().peekable();
+        while let Some(symbol) = symbols.next() {
+            let next = symbols.peek().copied();
+            assert!(!"@#".contains(symbol) || next == Some('\u{200b}') || next.is_none(), "{symbol}{next:?}");
+        }
+        assert!(!prose.contains("://") && !prose.to_lowercase().contains("www."), "{prose}");
+        shape
+    }
+
+    fn hostile() -> impl Strategy<Value = String> {
+        let pieces = prop::sample::select(vec![
+            "`",
+            "``",
+            "```",
+            "|",
+            "\\",
+            "\\|",
+            "<",
+            ">",
+            "<script>",
+            "<!--",
+            "-->",
+            "</details>",
+            "&lt;",
+            "&#124;",
+            "*",
+            "**",
+            "_",
+            "~~",
+            "[",
+            "](",
+            "](x)",
+            "![",
+            "[^1]",
+            "[x]",
+            "@octocat",
+            "#12",
+            "GH-1",
+            "http://e.org",
+            "www.e.org",
+            "a@b.org",
+            "$x$",
+            "$$",
+            "\n",
+            "\r\n",
+            "\n\n",
+            "# ",
+            "- ",
+            "1. ",
+            "+ ",
+            "=",
+            "---",
+            ":--",
+            "    ",
+            "\t",
+            "\u{1b}[31m",
+            "\u{202e}",
+            ":tada:",
+            "é",
+            "a",
+            " ",
+            "gate:comment",
+        ]);
+        prop_oneof![any::<String>(), prop::collection::vec(pieces, 0..14).prop_map(|pieces| pieces.concat())]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_is_markup(text in hostile()) {
+            let plain = comment(&[filled("plain")], None).unwrap();
+            let markdown = comment(&[filled(&text)], None).unwrap();
+            prop_assert!(markdown.len() < 65_536);
+            let (expected, found) = (shape(&plain), shape(&markdown));
+            prop_assert_eq!(expected, found, "{}", markdown);
+            prop_assert_eq!(markdown.matches("<!--").count(), 1);
+        }
+    }
+
+    #[test]
+    fn statuses_have_the_words_of_their_gates() {
+        for (status, word) in [(Status::Interrupted, "INTERRUPTED"), (Status::CouldNotMeasure, "COULD NOT MEASURE")] {
+            let text = comment(&[Verdict { status, ..verdict("violated") }], None).unwrap();
+            assert!(text.contains(&format!("⚪ **gate chat: {word}**")));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Every fault in every dialect, as a stream and as one body.
+
+use std::io::{ErrorKind, Write};
+use std::time::Instant;
+
+use gate_engine::Fate;
+use gate_model::{Api, EngineParams, Fault, Faults, Nanos, ScriptedFault};
+use gate_sim::Server;
+
+use crate::client::*;
+use crate::speech::{self, is_error, request, stop};
+
+/// An engine whose every request fails this way.
+fn failing(fault: Fault) -> EngineParams {
+    EngineParams { script: vec![ScriptedFault { from: 1, to: u32::MAX, fault }], ..fast() }
+}
+
+fn fates(server: &Server) -> Vec<Fate> {
+    settled(server).requests.iter().map(|request| request.fate).collect()
+}
+
+/// Asks twice on one connection in every dialect, for a stream and for one body.
+fn twice_each(fault: Fault, check: impl Fn(Api, bool, &Answer)) {
+    for api in Api::ALL {
+        for stream in [true, false] {
+            let server = start(failing(fault));
+            let mut connection = connect(&server);
+            for _ in 0..2 {
+                let answer = exchange(&mut connection, &request(api, 20, stream));
+                assert_eq!(answer.broken, None);
+                check(api, stream, &answer);
+            }
+            assert_eq!(fates(&server), [Fate::from(fault); 2]);
+        }
+    }
+}
+
+/// The kind of the engine's own failure.
+fn server_error(api: Api) -> &'static str {
+    if api == Api::Anthropic { "api_error" } else { "server_error" }
+}
+
+#[test]
+fn http_429() {
+    twice_each(Fault::Http429, |api, _, answer| {
+        assert_eq!(answer.status, 429);
+        assert!(answer.head.contains("Too Many Requests\n") && answer.head.contains("retry-after: 1\n"), "{answer:?}");
+        let kind = if api == Api::Anthropic { "rate_limit_error" } else { "requests" };
+        assert!(is_error(api, &answer.json()["error"], kind), "{answer:?}");
+    });
+}
+
+#[test]
+fn http_500() {
+    twice_each(Fault::Http500, |api, _, answer| {
+        assert_eq!(answer.status, 500);
+        assert!(is_error(api, &answer.json()["error"], server_error(api)), "{answer:?}");
+        assert_eq!(answer.json()["type"] == "error", api == Api::Anthropic);
+    });
+}
+
+#[test]
+fn html_200() {
+    twice_each(Fault::Html200, |_, _, answer| {
+        assert!(answer.status == 200 && answer.head.contains("content-type: text/html"), "{answer:?}");
+        assert!(answer.body.starts_with("<!DOCTYPE html>") && answer.body.ends_with("</html>\n"), "{answer:?}");
+    });
+}
+
+#[test]
+fn empty() {
+    twice_each(Fault::Empty, |api, stream, answer| {
+        let said = if stream { speech::streamed(api, answer) } else { speech::whole(api, answer) };
+        assert_eq!((answer.status, said.texts.len(), said.error), (200, 0, None), "{answer:?}");
+        assert_eq!((said.finish, said.usage), (stop(api), Some((4, 0))), "{answer:?}");
+        assert!(said.ended || !stream, "{answer:?}");
+    });
+}
+
+#[test]
+fn slow_headers_come_late_and_all_goes_on() {
+    let late = Nanos::from_millis(60);
+    for api in Api::ALL {
+        for stream in [true, false] {
+            let server = start(EngineParams { slow_headers: late, ..failing(Fault::SlowHeaders) });
+            let (mut connection, before) = (connect(&server), Instant::now());
+            connection.write_all(request(api, 5, stream).as_bytes()).unwrap();
+            assert_eq!(line(&mut connection).unwrap(), "HTTP/1.1 200 OK");
+            assert!(before.elapsed() >= late.to_duration());
+            drop(connection);
+
+            let answer = ask(&server, &request(api, 5, stream));
+            let said = if stream { speech::streamed(api, &answer) } else { speech::whole(api, &answer) };
+            assert_eq!((answer.status, said.words(), said.error), (200, 5, None), "{answer:?}");
+            let truth = &settled(&server).requests[1];
+            assert_eq!((truth.fate, truth.status, truth.output_tokens), (Fate::SlowHeaders, Some(200), 5));
+            assert!(truth.writes.iter().all(|write| write.at >= truth.arrived + late));
+        }
+    }
+}
+
+#[test]
+fn an_error_inside_the_stream_ends_it() {
+    for api in Api::ALL {
+        let server = start(failing(Fault::StreamError));
+        let mut connection = connect(&server);
+        let answer = exchange(&mut connection, &request(api, 20, true));
+        assert_eq!((answer.status, answer.broken), (200, None));
+        let said = speech::streamed(api, &answer);
+        assert!(is_error(api, said.error.as_ref().unwrap(), server_error(api)), "{answer:?}");
+        assert_eq!((said.finish.as_ref(), (1..20).contains(&said.words())), (None, true), "{answer:?}");
+        assert_eq!(said.ended, matches!(api, Api::OpenaiChat | Api::OpenaiCompletions));
+        assert_eq!(only(&server).output_tokens as usize, said.words());
+        assert_eq!(byte(&mut connection), Err(ErrorKind::UnexpectedEof));
+
+        let answer = ask(&server, &request(api, 20, false));
+        let said = speech::whole(api, &answer);
+        assert!(is_error(api, said.error.as_ref().unwrap(), server_error(api)), "{answer:?}");
+        assert_eq!((answer.status, said.texts.len()), (200, 0));
+    }
+}
+
+#[test]
+fn a_stream_is_truncated_or_reset_in_the_middle() {
+    for api in Api::ALL {
+        for (fault, broken) in [(Fault::Truncate, None), (Fault::Reset, Some(ErrorKind::ConnectionReset))] {
+            let server = start(failing(fault));
+            let answer = ask(&server, &request(api, 20, true));
+            assert_eq!((answer.status, answer.broken), (200, broken));
+            let said = speech::streamed(api, &answer);
+            assert_eq!((&said.finish, said.ended, &said.error), (&None, false, &None), "{answer:?}");
+            assert_eq!(only(&server).output_tokens as usize, said.words());
+            assert!((1..20).contains(&said.words()));
+
+            let answer = ask(&server, &request(api, 20, false));
+            let broken = broken.unwrap_or(ErrorKind::UnexpectedEof);
+            assert_eq!((answer.status, answer.broken, answer.body.is_empty()), (200, Some(broken), false));
+        }
+    }
+}
+
+#[test]
+fn a_stream_or_a_body_stalls_until_the_client_leaves() {
+    for api in Api::ALL {
+        for stream in [true, false] {
+            let params = failing(Fault::Stall);
+            let events = if stream { gate_engine::script(&params, 0, 20).events.len() } else { 1 };
+            let server = start(params);
+            let answer = read_stalled(&server, &request(api, 20, stream), events);
+            let truth = only(&server);
+            assert_eq!((truth.fate, truth.client_left), (Fate::Stall, true));
+            if stream {
+                assert_eq!(truth.output_tokens as usize, speech::streamed(api, &answer).words());
+            }
+        }
+    }
+}
+
+#[test]
+fn scripted_faults_happen_to_the_requests_they_name_whatever_the_dialect() {
+    let script = vec![
+        ScriptedFault { from: 2, to: 3, fault: Fault::Http429 },
+        ScriptedFault { from: 3, to: 4, fault: Fault::Html200 },
+    ];
+    let server = start(EngineParams { script, faults: Faults { empty: 1.0, ..Faults::default() }, ..fast() });
+    let mut connection = connect(&server);
+    for api in Api::ALL.into_iter().chain([Api::OpenaiChat]) {
+        exchange(&mut connection, &request(api, 2, true));
+    }
+    assert_eq!(fates(&server), [Fate::Empty, Fate::Http429, Fate::Http429, Fate::Html200, Fate::Empty]);
+}

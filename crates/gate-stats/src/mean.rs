@@ -1,0 +1,144 @@
+//! A mean against a limit, by Student's t with a design effect.
+//!
+//! Neighbouring requests share the state of the server, so `n` values carry the
+//! evidence of `n / D` independent ones: the error of their mean is `s √(D/n)`,
+//! known with `n/D − 1` degrees of freedom.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::beta::regularized;
+use crate::series::MAX_LAG;
+use crate::{DesignEffect, Error, Limit, error, summary};
+
+/// The fewest values a mean is tested with: as many as there are lags in `D`.
+const LEAST: usize = MAX_LAG;
+
+/// The mean of values in send order, with its error; all but the degrees of freedom in the values' unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    value: f64,
+    error: f64,
+    freedom: f64,
+    effect: DesignEffect,
+}
+
+impl Mean {
+    /// The mean of values in send order; `None` of fewer than 5, from which nothing follows.
+    ///
+    /// # Errors
+    /// [`Error::Sample`] for a value that is not finite.
+    pub fn of(values: &[f64]) -> Result<Option<Self>, Error> {
+        if values.len() < LEAST {
+            return Ok(None);
+        }
+        let summary = summary::summarize(values)?;
+        let Some(deviation) = summary.standard_deviation else { return Ok(None) };
+        let effect = design_effect(values, summary.mean);
+        let independent = effect.effective(values.len() as u64);
+        Ok(Some(Self {
+            value: summary.mean,
+            error: deviation / independent.sqrt(),
+            freedom: independent - 1.0,
+            effect,
+        }))
+    }
+
+    /// The arithmetic mean.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.value
+    }
+
+    /// How many neighbouring values carry the evidence of one independent value.
+    #[must_use]
+    pub fn design_effect(self) -> DesignEffect {
+        self.effect
+    }
+
+    /// Evidence that the true mean is beyond the limit: `P[T ≥ t]` of `t = (x̄ − limit)/(s √(D/n))`, or `P[T ≤ t]`
+    /// where values must be above it.
+    ///
+    /// Without any spread it is 0 for a mean beyond the limit, else 1. The limit itself counts as neither side,
+    /// whether or not it is allowed: no sample can tell.
+    #[must_use]
+    pub fn p_fail(self, limit: Limit) -> f64 {
+        match limit {
+            Limit::Below(limit) | Limit::AtMost(limit) => self.p_above(limit),
+            Limit::Above(limit) | Limit::AtLeast(limit) => self.p_under(limit),
+        }
+    }
+
+    /// Evidence that the true mean keeps the limit: the other tail of [`p_fail`](Self::p_fail).
+    ///
+    /// Without any spread it is 0 for a mean that keeps it with something to spare, else 1.
+    #[must_use]
+    pub fn p_pass(self, limit: Limit) -> f64 {
+        match limit {
+            Limit::Below(limit) | Limit::AtMost(limit) => self.p_under(limit),
+            Limit::Above(limit) | Limit::AtLeast(limit) => self.p_above(limit),
+        }
+    }
+
+    /// One-sided lower bound of the true mean at `1 − alpha`.
+    ///
+    /// # Errors
+    /// [`Error::Alpha`].
+    pub fn lower(self, alpha: f64) -> Result<f64, Error> {
+        Ok(self.value - self.margin(alpha)?)
+    }
+
+    /// One-sided upper bound of the true mean at `1 − alpha`.
+    ///
+    /// # Errors
+    /// [`Error::Alpha`].
+    pub fn upper(self, alpha: f64) -> Result<f64, Error> {
+        Ok(self.value + self.margin(alpha)?)
+    }
+
+    /// How surprising so high a mean is if the true one is the limit.
+    fn p_above(self, limit: f64) -> f64 {
+        self.tail(self.value - limit)
+    }
+
+    /// How surprising so low a mean is if the true one is the limit.
+    fn p_under(self, limit: f64) -> f64 {
+        self.tail(limit - self.value)
+    }
+
+    /// `P[T ≥ distance / error]`: half of `I_{ν/(ν+t²)}(ν/2, 1/2)` above the limit.
+    fn tail(self, distance: f64) -> f64 {
+        if self.error == 0.0 {
+            return if distance > 0.0 { 0.0 } else { 1.0 };
+        }
+        let t = distance / self.error;
+        let half = 0.5 * regularized(0.5 * self.freedom, 0.5, self.freedom / (self.freedom + t * t));
+        if t > 0.0 { half } else { 1.0 - half }
+    }
+
+    fn margin(self, alpha: f64) -> Result<f64, Error> {
+        let alpha = error::alpha(alpha)?;
+        if self.error == 0.0 {
+            return Ok(0.0);
+        }
+        // D is at most n/4, so there are at least 3 degrees of freedom; without any the margin would have no end.
+        let student = StudentsT::new(0.0, 1.0, self.freedom);
+        Ok(student.map_or(f64::INFINITY, |student| -student.inverse_cdf(alpha) * self.error))
+    }
+}
+
+/// `D = 1 + 2 Σ_{j=1..5} (1 − j/n) r_j` of the values themselves, `r_j = Σ d_i d_{i+j} / Σ d_i²` of the centred
+/// values, clipped to `[1, n/4]`; 1 for constant values.
+fn design_effect(values: &[f64], mean: f64) -> DesignEffect {
+    let n = values.len() as f64;
+    let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+    let spread: f64 = centred.iter().map(|d| d * d).sum();
+    if spread == 0.0 {
+        return DesignEffect::NONE;
+    }
+    let correlation = |lag: usize| -> f64 {
+        let pairs = centred.iter().zip(centred.iter().skip(lag));
+        pairs.map(|(earlier, later)| earlier * later).sum::<f64>() / spread
+    };
+    let sum: f64 = (1..=MAX_LAG).map(|lag| (1.0 - lag as f64 / n) * correlation(lag)).sum();
+    DesignEffect::new((1.0 + 2.0 * sum).min(n / 4.0)).unwrap_or(DesignEffect::NONE)
+}

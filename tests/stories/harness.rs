@@ -233,7 +233,7 @@ pub(crate) fn serve(answer: impl Fn(&str, &mut TcpStream) + Send + Sync + 'stati
 }
 
 /// One request with its body; `None` at the end of the connection.
-fn read_request(stream: &mut TcpStream) -> Option<String> {
+pub(crate) fn read_request(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -256,12 +256,13 @@ fn read_request(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// A whole answer with a content length.
-pub(crate) fn answer(stream: &mut TcpStream, status: &str, content_type: &str, body: &str) {
+pub(crate) fn answer(stream: &mut impl Write, status: &str, content_type: &str, body: &str) {
     drop(write!(
         stream,
         "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     ));
+    drop(stream.flush());
 }
 
 /// Waits until something holds; panics after half a minute.

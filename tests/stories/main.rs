@@ -1,11 +1,15 @@
 //! End-to-end stories: one module each. They run the binary named by `GATE_BIN`, or build it.
 
 #[cfg(test)]
+mod action;
+#[cfg(test)]
 mod bad_servers;
 #[cfg(test)]
 mod bad_specs;
 #[cfg(test)]
 mod demo;
+#[cfg(test)]
+mod dialects;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -19,4 +23,10 @@ mod offline;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod strictness;
+#[cfg(test)]
+mod texts;
+#[cfg(test)]
 mod timing;
+#[cfg(test)]
+mod tls;

@@ -76,21 +76,7 @@ pub(crate) fn fate(params: &EngineParams, number: u32, uniform: f64) -> Fate {
 fn drawn(faults: &Faults, uniform: f64) -> Option<Fault> {
     let mut below = 0.0;
     Fault::ALL.into_iter().find(|fault| {
-        below += rate(faults, *fault);
+        below += faults.rate(*fault);
         uniform < below
     })
-}
-
-fn rate(faults: &Faults, fault: Fault) -> f64 {
-    match fault {
-        Fault::Http429 => faults.http_429,
-        Fault::Http500 => faults.http_500,
-        Fault::StreamError => faults.stream_error,
-        Fault::Stall => faults.stall,
-        Fault::Reset => faults.reset,
-        Fault::Truncate => faults.truncate,
-        Fault::Empty => faults.empty,
-        Fault::Html200 => faults.html_200,
-        Fault::SlowHeaders => faults.slow_headers,
-    }
 }

@@ -59,6 +59,24 @@ pub struct Faults {
     pub slow_headers: f64,
 }
 
+impl Faults {
+    /// The share of requests that this happens to.
+    #[must_use]
+    pub fn rate(&self, fault: Fault) -> f64 {
+        match fault {
+            Fault::Http429 => self.http_429,
+            Fault::Http500 => self.http_500,
+            Fault::StreamError => self.stream_error,
+            Fault::Stall => self.stall,
+            Fault::Reset => self.reset,
+            Fault::Truncate => self.truncate,
+            Fault::Empty => self.empty,
+            Fault::Html200 => self.html_200,
+            Fault::SlowHeaders => self.slow_headers,
+        }
+    }
+}
+
 /// One way a request fails, for faults by script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,8 +1,8 @@
 //! The facts of a plan, a line each.
 
 use gate_model::{
-    Arrivals, Cache, Delivery, Endpoint, EngineParams, Fault, Faults, GateSpec, Iterations, Latency, OutputLength,
-    Plan, PromptSpec, Quantity, Roots, Tls,
+    Arrivals, Cache, Delivery, Endpoint, EngineParams, Fault, GateSpec, Iterations, Latency, OutputLength, Plan,
+    PromptSpec, Quantity, Roots, Tls,
 };
 
 use super::PlanView;
@@ -131,7 +131,7 @@ fn tls(tls: &Tls) -> String {
 /// What the simulated engine does.
 fn engine(params: &EngineParams) -> String {
     let mut parts = vec![format!("ttft {}", latency(&params.ttft)), format!("tpot {}", latency(&params.tpot))];
-    let faults = Fault::ALL.map(|fault| (fault, rate(&params.faults, fault)));
+    let faults = Fault::ALL.map(|fault| (fault, params.faults.rate(fault)));
     let faults = faults.into_iter().filter(|(_, rate)| *rate > 0.0);
     parts.extend(faults.map(|(fault, rate)| format!("{} of requests {}", percent(rate), fault.name())));
     parts.extend(params.script.iter().map(|scripted| match (scripted.from, scripted.to) {
@@ -152,18 +152,4 @@ fn engine(params: &EngineParams) -> String {
 fn latency(latency: &Latency) -> String {
     let spread = (latency.stddev.0 > 0).then(|| format!(" ± {}", figure(Quantity::time(latency.stddev))));
     format!("{}{}", figure(Quantity::time(latency.mean)), spread.unwrap_or_default())
-}
-
-fn rate(faults: &Faults, fault: Fault) -> f64 {
-    match fault {
-        Fault::Http429 => faults.http_429,
-        Fault::Http500 => faults.http_500,
-        Fault::StreamError => faults.stream_error,
-        Fault::Stall => faults.stall,
-        Fault::Reset => faults.reset,
-        Fault::Truncate => faults.truncate,
-        Fault::Empty => faults.empty,
-        Fault::Html200 => faults.html_200,
-        Fault::SlowHeaders => faults.slow_headers,
-    }
 }

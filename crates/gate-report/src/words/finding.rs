@@ -29,12 +29,17 @@ pub fn finding_sentence(finding: &Finding) -> String {
              no usage",
             percent(*share)
         ),
+        Finding::ShortOutputs { planned, seen } if seen > planned => format!(
+            "the server reports {} output tokens on average where at most {} were asked for: its counts cannot be right, \
+             and every figure in tokens looks better than it is",
+            number(*seen),
+            number(*planned)
+        ),
         Finding::ShortOutputs { planned, seen } => format!(
-            "outputs have {} tokens on average where {} were asked for, so e2e and throughput are of {} answers than \
+            "outputs have {} tokens on average where {} were asked for, so e2e and throughput are of shorter answers than \
              planned",
             number(*seen),
-            number(*planned),
-            if seen < planned { "shorter" } else { "longer" }
+            number(*planned)
         ),
         Finding::RateLimited { share } => {
             format!(

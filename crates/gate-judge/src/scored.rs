@@ -143,13 +143,13 @@ impl<'a> Scored<'a> {
 
     fn scalar(&self, scalar: Scalar) -> Option<f64> {
         let per_second = |amount: f64| self.window_secs().map(|seconds| amount / seconds);
-        let output = || self.values(Series::OutputTokens).iter().sum::<f64>();
+        // Adding from +0: the sum of nothing is -0 otherwise, and is printed so.
+        let sum = |series| self.values(series).iter().fold(0.0, |sum, value| sum + value);
+        let output = || sum(Series::OutputTokens);
         match scalar {
             Scalar::ThroughputRequests => per_second(self.ok().count() as f64),
             Scalar::ThroughputOutputTokens => per_second(output()),
-            Scalar::ThroughputTotalTokens => {
-                per_second(output() + self.values(Series::InputTokens).iter().sum::<f64>())
-            }
+            Scalar::ThroughputTotalTokens => per_second(output() + sum(Series::InputTokens)),
             Scalar::TpotEffective => self.tpot_effective(),
             Scalar::Goodput => per_second(self.good()?.filter(|good| *good).count() as f64),
             Scalar::AchievedRate => self.rates().map(|rates| rates.achieved),

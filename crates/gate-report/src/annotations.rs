@@ -3,7 +3,7 @@
 use gate_model::{CheckOutcome, CheckVerdict, Importance, Policy, Side, Verdict};
 
 use crate::escape::{self, workflow_message, workflow_property};
-use crate::words::{check_label, needs_reason, outcome_sentence};
+use crate::words::{check_label, needs_reason, outcome_sentence, reasons, report_only};
 
 /// How GitHub shows an annotation; it keeps only the first few of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,18 +13,33 @@ enum Level {
 }
 
 /// GitHub workflow commands, one a line, for every check that did not pass: an `::error` where it breaks the build,
-/// else a `::warning`, on the spec's line. Errors come first.
+/// else a `::warning`, on the spec's line. Errors come first. What kept every check of a gate from being measured is
+/// said once, on the line of its first check.
 #[must_use]
 pub fn annotations(verdicts: &[Verdict]) -> String {
-    let checks = verdicts.iter().flat_map(|verdict| verdict.checks.iter().map(move |check| (verdict, check)));
-    let mut lines: Vec<(Level, String)> =
-        checks.filter(|(_, check)| needs_reason(check)).map(|(verdict, check)| annotation(verdict, check)).collect();
+    let mut lines: Vec<(Level, String)> = verdicts.iter().flat_map(of_gate).collect();
     lines.sort_by_key(|(level, _)| *level);
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn annotation(verdict: &Verdict, check: &CheckVerdict) -> (Level, String) {
-    let level = level(verdict, check);
+/// One for each check that did not pass, or a single one where one cause kept every check from being measured.
+fn of_gate(verdict: &Verdict) -> Vec<(Level, String)> {
+    let one_cause = match reasons(verdict).as_slice() {
+        [(_, checks)] => {
+            let first = checks.first().filter(|_| checks.len() > 1 && checks.len() == verdict.checks.len());
+            first.copied().filter(|first| matches!(first.outcome, CheckOutcome::CouldNotMeasure { .. }))
+        }
+        _ => None,
+    };
+    if let Some(first) = one_cause {
+        let worst = verdict.checks.iter().map(|check| level(verdict, check)).min().unwrap_or(Level::Warning);
+        return vec![annotation(verdict, first, worst, &format!("all {} checks", verdict.checks.len()))];
+    }
+    let checks = verdict.checks.iter().filter(|check| needs_reason(check));
+    checks.map(|check| annotation(verdict, check, level(verdict, check), &check_label(&check.check))).collect()
+}
+
+fn annotation(verdict: &Verdict, check: &CheckVerdict, level: Level, about: &str) -> (Level, String) {
     let word = match level {
         Level::Error => "error",
         Level::Warning => "warning",
@@ -34,13 +49,16 @@ fn annotation(verdict: &Verdict, check: &CheckVerdict) -> (Level, String) {
     let mut properties = vec![property("file", place.map_or(&verdict.spec_file, |place| &place.file))];
     properties.extend(place.map(|place| format!("line={},col={}", place.line, place.column)));
     let simulated = if verdict.simulated { "SIMULATED ENGINE: " } else { "" };
-    properties.push(property("title", &format!("{simulated}gate {}: {}", verdict.name, check_label(&check.check))));
+    properties.push(property("title", &format!("{simulated}gate {}: {about}", verdict.name)));
     let message = workflow_message(&escape::terminal(&outcome_sentence(check)));
     (level, format!("::{word} {}::{message}\n", properties.join(",")))
 }
 
 /// An error where the check breaks the build.
 fn level(verdict: &Verdict, check: &CheckVerdict) -> Level {
+    if report_only(verdict).is_some() {
+        return Level::Warning;
+    }
     let costs = match check.outcome {
         CheckOutcome::Violated => true,
         CheckOutcome::CouldNotMeasure { .. } => verdict.policy.invalid == Policy::Fail,

@@ -80,6 +80,22 @@ pub fn explain_series(series: Series) -> String {
     format!("{name}\n\n{}{}", listing(facts), if is_per_token(series) { per_token() } else { String::new() })
 }
 
+/// What each metric of `errors` counts, a line each, and how it is written as a share and as a count.
+#[must_use]
+pub fn explain_errors() -> String {
+    let kinds = ErrorKind::ALL.map(|kind| {
+        let metric = Metric::ErrorShare(kind);
+        wrap(&format!("{:<21}", metric.to_string()), 21, &kinds(metric))
+    });
+    let facts = [
+        ("is", "Requests that ended in such a way ÷ all measured requests".to_owned()),
+        ("as a count", format!("{}, and so on: requests, not a share", Metric::ErrorCount(ErrorKind::Http5xx))),
+        ("decided", capitalised(rule_sentence(Rule::Counted, None))),
+        ("example", example("errors.rate", Metric::ErrorShare(ErrorKind::Any))),
+    ];
+    format!("errors\n\n{}\n{}", listing(facts), kinds.concat())
+}
+
 fn is_per_token(series: Series) -> bool {
     matches!(series, Series::Tpot | Series::TpotE2e | Series::Itl | Series::Icl)
 }
@@ -141,6 +157,7 @@ fn example(name: &str, metric: Metric) -> String {
         || metric == Metric::Scalar(Scalar::TpotEffective);
     let bound = match (metric.unit(), metric.direction()) {
         (Unit::Time, _) if per_token => "< 50ms",
+        (Unit::Time, _) if matches!(metric, Metric::Series(Series::SendLag, _)) => "< 5ms",
         (Unit::Time, _) => "< 800ms",
         (Unit::Share, Direction::Higher) => ">= 95%",
         (Unit::Share, _) if metric == Metric::Scalar(Scalar::ClientCpu) => "< 80%",

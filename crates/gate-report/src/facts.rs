@@ -2,8 +2,9 @@
 
 use gate_model::{Nanos, Outcome, OutcomeCount, Override, Quantity, Verdict};
 
+use crate::command::flags;
 use crate::escape;
-use crate::layout::{listed, wrap};
+use crate::layout::{JOINT, listed, wrap};
 use crate::words::{self, figure, grouped, number};
 
 /// The facts of the run and what flags changed, as text.
@@ -18,7 +19,7 @@ pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let figures = verdict.figures.iter().filter_map(|figure| {
         let scenario = run.scenarios.get(usize::from(figure.scenario)).filter(|_| run.scenarios.len() > 1);
         let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
-        figure.value.map(|value| format!("{scenario}{} {}", figure.metric, words::figure(value)))
+        figure.value.map(|value| format!("{scenario}{}{JOINT}{}", figure.metric, words::figure(value)))
     });
     lines.push(("figures", figures.collect::<Vec<_>>().join(", ")));
     lines.push(("time", pace(verdict)));
@@ -39,10 +40,13 @@ pub(crate) fn listing<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) ->
     known.map(|(name, fact)| wrap(&format!("{name:<14}"), 14, &escape::terminal(&fact))).collect()
 }
 
-/// What flags changed.
+/// What flags changed, as they were typed.
 pub(crate) fn overrides(changes: &[Override]) -> String {
-    let changes = changes.iter().map(|change| format!("{} {}={}", change.flag, change.path, change.value));
-    changes.collect::<Vec<_>>().join(", ")
+    let flags = flags(changes).into_iter().map(|(flag, value)| match value {
+        Some(value) => format!("{flag}{JOINT}{value}"),
+        None => flag.to_owned(),
+    });
+    flags.collect::<Vec<_>>().join(", ")
 }
 
 fn target(verdict: &Verdict) -> String {
@@ -55,7 +59,7 @@ fn requests(verdict: &Verdict) -> String {
     let of = if run.decided_at.is_some() { String::new() } else { format!(" of at most {}", grouped(run.planned)) };
     let mut text = format!("{}{of} sent", grouped(run.sent));
     if run.judged > 0 {
-        text.push_str(&format!(", {} judged: {}", grouped(run.judged), ways(&run.outcomes)));
+        text.push_str(&format!(", {} judged{}: {}", grouped(run.judged), left_out(verdict), ways(&run.outcomes)));
     }
     if run.looks.len() > 1 {
         let looks = listed(&run.looks.iter().map(|look| grouped(*look)).collect::<Vec<_>>(), "and");
@@ -63,6 +67,17 @@ fn requests(verdict: &Verdict) -> String {
         text.push_str(&format!("; looks at {looks}{decided}"));
     }
     text
+}
+
+/// Why fewer requests were judged than sent: requests go on being sent while a look waits for its last answers.
+fn left_out(verdict: &Verdict) -> String {
+    let run = &verdict.run;
+    match run.sent.saturating_sub(run.judged) {
+        0 => String::new(),
+        _ if run.decided_at.is_none() => String::new(),
+        1 => " (1 more was sent before the decision and is left out)".to_owned(),
+        more => format!(" ({} more were sent before the decision and are left out)", grouped(more)),
+    }
 }
 
 fn ways(outcomes: &[OutcomeCount]) -> String {
@@ -79,7 +94,8 @@ fn ways(outcomes: &[OutcomeCount]) -> String {
 fn pace(verdict: &Verdict) -> String {
     let took = (verdict.run.duration.0 > 0).then(|| long_time(verdict.run.duration));
     let rates = verdict.run.rates;
-    let rates = rates.map(|(planned, sent)| format!("{}/s planned, {}/s sent", number(planned), number(sent)));
+    let rates = rates
+        .map(|(planned, sent)| format!("the plan's own times give {}/s; {}/s sent", number(planned), number(sent)));
     [took, rates].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

@@ -12,7 +12,7 @@ use crate::escape::{self, xml_text};
 use crate::facts::facts_text;
 use crate::layout::counted;
 use crate::words::{
-    SIMULATED, beyond_word, bounds, check_label, figure, finding_sentence, grouped, number, outcome_sentence,
+    BOUNDS, SIMULATED, beyond_word, bounds, check_label, figure, finding_sentence, grouped, number, outcome_sentence,
     report_only, why_sentence,
 };
 use complete::{Completion, complete};
@@ -20,7 +20,7 @@ use complete::{Completion, complete};
 /// The verdicts as JUnit XML: one suite per scenario, one testcase per check, declared and implied alike.
 ///
 /// Met and within pass; violated is a `failure`, could not measure an `error`, over is `skipped` with its reason,
-/// or a `failure` of type `inconclusive` where the gate ended inconclusive. A preferred check that did not pass is
+/// or a `failure` where that costs the build, both of type `inconclusive`. A preferred check that did not pass is
 /// `skipped`, and so is a waived one, with the waiver. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
 /// testcases up get the run's time.
 ///
@@ -124,7 +124,7 @@ fn testcase(verdict: &Verdict, check: &CheckVerdict, name: String, classname: &s
             case
         }
         CheckOutcome::Inconclusive { side: Side::Over } => {
-            TestCaseBuilder::skipped_with_cause(&name, "not_proven", &sentence)
+            TestCaseBuilder::skipped_with_cause(&name, "inconclusive", &sentence)
         }
         CheckOutcome::CouldNotMeasure { .. } => {
             let mut case = TestCaseBuilder::error(&name, time, "could_not_measure", &sentence);
@@ -145,7 +145,7 @@ fn body(check: &CheckVerdict) -> String {
     lines.push(format!("required:  {}", check.check));
     if let Some(seen) = check.seen {
         let bounds = check.evidence.as_ref().map(bounds).filter(|bounds| !bounds.is_empty());
-        let bounds = bounds.map(|bounds| format!(" (95 % bounds {bounds})")).unwrap_or_default();
+        let bounds = bounds.map(|bounds| format!(" ({BOUNDS}: {bounds})")).unwrap_or_default();
         lines.push(format!("seen:      {}{bounds}", figure(seen)));
     }
     if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {

@@ -3,6 +3,9 @@
 /// The width of every text for a terminal.
 pub(crate) const WIDTH: usize = 80;
 
+/// A blank at which no line is broken: it joins a name and its value.
+pub(crate) const JOINT: char = '\u{a0}';
+
 /// Units that stay on the line of their number.
 const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "min", "%", "tok/s"];
 
@@ -46,10 +49,11 @@ pub(crate) fn wrap(first: &str, indent: usize, text: &str) -> String {
     lines
 }
 
-/// The words of a text; a number and its unit are one.
+/// The words of a text; a number and its unit are one, and so is what a [`JOINT`] joins.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split(|symbol: char| symbol.is_whitespace() && symbol != JOINT).filter(|word| !word.is_empty()) {
+        let word = &word.replace(JOINT, " ");
         let is_unit = UNITS.contains(&word.trim_end_matches(|symbol: char| ",;:.)".contains(symbol)));
         match words.last_mut() {
             Some(number) if is_unit && number.ends_with(|symbol: char| symbol.is_ascii_digit()) => {
@@ -101,6 +105,8 @@ mod tests {
         }
         let figures = format!("{} 8.13 ms, then 5 s more", "x".repeat(75));
         assert_eq!(wrap("", 0, &figures).lines().last(), Some("8.13 ms, then 5 s more"));
+        let figure = format!("{} ttft.p50{JOINT}8.13 ms", "x".repeat(65));
+        assert_eq!(wrap("", 0, &figure).lines().last(), Some("ttft.p50 8.13 ms"));
         assert_eq!(wrap("a", 0, ""), "a\n");
         assert_eq!(wrap("", 2, "one two"), "one two\n");
     }

@@ -27,7 +27,7 @@ pub use annotations::annotations;
 pub use comment::{comment, comment_marker, summary};
 pub use diagnostics::diagnostics;
 pub use error::ReportError;
-pub use explain::{explain, explain_series};
+pub use explain::{explain, explain_errors, explain_series};
 pub use json::verdict_json;
 pub use junit::junit;
 pub use openmetrics::openmetrics;

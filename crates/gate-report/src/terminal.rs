@@ -7,8 +7,8 @@ use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
-    SIMULATED, bounds, check_label, figure, further_findings, grouped, lead_sentence, outcome_word, reasons,
-    report_only, status_word,
+    BOUNDS, SIMULATED, bounds, check_label, failures, figure, further_findings, grouped, lead_sentence, outcome_word,
+    reasons, report_only, verdict_word,
 };
 
 /// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
@@ -26,11 +26,12 @@ pub fn terminal(verdict: &Verdict, style: Style) -> String {
         Status::Violated | Status::CouldNotMeasure | Status::Interrupted => Tone::Bad,
     };
     let name = escape::terminal(&verdict.name);
-    text.push_str(&format!("gate {name}: {}\n", style.paint(tone, status_word(verdict.status))));
+    text.push_str(&format!("gate {name}: {}\n", style.paint(tone, &verdict_word(verdict))));
     text.push_str(&wrap("", 0, &escape::terminal(&lead_sentence(verdict))));
     if let Some(report_only) = report_only(verdict) {
         text.push_str(&format!("{}\n", style.paint(Tone::Doubtful, report_only)));
     }
+    text.extend(failures(verdict).into_iter().map(|words| wrap("  - ", 4, &escape::terminal(&words))));
     text.push_str(&table(verdict, style));
     text.push_str(&reasons_text(verdict));
     text.push_str(&findings(verdict));
@@ -79,8 +80,11 @@ fn table(verdict: &Verdict, style: Style) -> String {
         rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0).max(least)
     };
     let seen = widest(|row| &row.seen, "seen".len());
-    let bounds =
-        if rows.iter().any(|row| !row.bounds.is_empty()) { widest(|row| &row.bounds, "95 % bounds".len()) } else { 0 };
+    let bounds = if rows.iter().any(|row| !row.bounds.is_empty()) {
+        widest(|row| &row.bounds, BOUNDS.chars().count())
+    } else {
+        0
+    };
     let n = widest(|row| &row.n, "n".len());
     let outcome = widest(|row| row.outcome, "outcome".len());
     // Two blanks between columns.
@@ -100,7 +104,7 @@ fn table(verdict: &Verdict, style: Style) -> String {
     let head = Row {
         label: "check".to_owned(),
         seen: "seen".to_owned(),
-        bounds: "95 % bounds".to_owned(),
+        bounds: BOUNDS.to_owned(),
         n: "n".to_owned(),
         outcome: "outcome",
         tone: Tone::Faint,

@@ -5,7 +5,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use gate_model::{
-        Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Outcome, Override, Side, Status, Verdict, Waiver,
+        Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Outcome, Override, Policy, Side, Status, Verdict, Waiver,
     };
     use gate_report::{comment, comment_marker, summary};
     use proptest::prelude::*;
@@ -51,13 +51,17 @@ mod tests {
         let text = comment(&[verdict("over")], None).unwrap();
         let first = text.lines().next().unwrap();
         assert!(first.contains("**gate chat: PASSED WITH WARNINGS**"), "{first}");
-        assert!(first.contains("not proven with 100 requests: the build passes; `--strict` decides it"), "{first}");
+        let words = "not proven with 100 requests: the build passes; `--strict` would fail it (exit 4).";
+        assert!(first.contains(words), "{first}");
+        let mut strict = verdict("over");
+        strict.policy.inconclusive = Policy::Fail;
+        assert!(!comment(&[strict], None).unwrap().contains("`--strict`"));
         let mut violated = verdict("violated");
         violated.checks[2].outcome = CheckOutcome::Inconclusive { side: Side::Over };
         let text = comment(&[violated], None).unwrap();
         let first = text.lines().next().unwrap();
         assert!(first.contains("Also seen beyond the limit and not proven: `tpot.p95 < 50ms`."), "{first}");
-        assert!(comment(&[verdict("simulated")], None).unwrap().starts_with("# SIMULATED ENGINE: "));
+        assert!(comment(&[verdict("simulated")], None).unwrap().starts_with("> **SIMULATED ENGINE: "));
     }
 
     #[test]
@@ -67,9 +71,29 @@ mod tests {
         let expected =
             "⚪ **3 gates: COULD NOT MEASURE (1 violated, 1 could not measure, 1 passed)** – down: Not ready";
         assert!(text.starts_with(expected), "{text}");
-        assert!(text.contains("### 🟡 trial: VIOLATED"), "{text}");
+        assert!(text.contains("### 🔴 trial: VIOLATED (report only)"), "{text}");
         let text = comment(&[named("fine", "passed"), named("trial", "mean-cluster")], None).unwrap();
         assert!(text.lines().next().unwrap().contains("**REPORT ONLY: the build passes all the same"), "{text}");
+    }
+
+    #[test]
+    fn a_waiver_is_said_once_in_the_first_line() {
+        let text = comment(&[verdict("waived")], None).unwrap();
+        let first = text.lines().next().unwrap();
+        assert_eq!(first.matches("ttft.p95").count(), 1, "{first}");
+        assert!(first.contains("WAIVED until 2027-01-31 (held up by a pipe") && first.contains("`tpot.p95"), "{first}");
+    }
+
+    #[test]
+    fn failures_stand_where_a_check_on_errors_says_so() {
+        let mut violated = verdict("violated");
+        let failure = "- 1 request ended http\\_5xx";
+        let folded = |text: &str| text.find("<details>").unwrap() < text.find(failure).unwrap();
+        assert!(folded(&comment(std::slice::from_ref(&violated), None).unwrap()));
+        violated.checks[3].outcome = CheckOutcome::Violated;
+        let text = comment(&[violated], None).unwrap();
+        assert!(!folded(&text) && text.matches(failure).count() == 1, "{text}");
+        assert!(text.lines().next().unwrap().contains("1 more required check is violated."), "{text}");
     }
 
     /// A verdict with very many checks, each of which failed in its own long words.

@@ -10,7 +10,9 @@ mod tests {
         PlannedRequest, Power, PromptSpec, Quantity, Roots, Rule, Run, RunEnd, RunHeader, Sample, ScriptedFault,
         Secret, Series, Severity, Snippet, Tls, Usage, Waiver, WarmingUp,
     };
-    use gate_report::{PlanView, Style, diagnostics, explain, explain_series, plan_json, plan_text, samples};
+    use gate_report::{
+        PlanView, Style, diagnostics, explain, explain_errors, explain_series, plan_json, plan_text, samples,
+    };
 
     fn expect(file: &str, text: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
@@ -191,6 +193,11 @@ mod tests {
         expect("explain.txt", &texts.join("\n---\n\n"));
         let series = [Series::Tpot, Series::Icl, Series::Ttft].map(explain_series);
         expect("explain-series.txt", &series.join("\n---\n\n"));
+        let send_lag = explain("send_lag.p95".parse().unwrap(), Rule::Quantile);
+        assert!(send_lag.contains("`send_lag.p95 < 5ms`"), "{send_lag}");
+        let errors = explain_errors();
+        assert!(errors.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{errors}");
+        expect("explain-errors.txt", &errors);
         for name in Metric::common_names() {
             let text = explain(name.parse().unwrap(), Rule::Point);
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

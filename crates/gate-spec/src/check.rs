@@ -43,7 +43,8 @@ const OPERATORS: [(&str, Op); 5] =
 /// What is wrong: without a word of the text, in full, and what to write.
 type Fault = (&'static str, String, String);
 
-const UNIT: &str = "the unit of its bound does not fit its metric";
+/// The class of a bound whose unit is missing, or is not its metric's.
+pub(crate) const UNIT: &str = "the unit of its bound does not fit its metric";
 const RELATIVE: &str = "relative bounds are not yet supported";
 const NEVER: &str = "it can never pass";
 
@@ -96,11 +97,13 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
     }
     let metric = name.parse::<Metric>().map_err(|failure| {
         let hint = match &failure {
-            MetricError::Unknown { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
-            MetricError::Unknown { nearest: None, .. } if bound.parse::<Metric>().is_ok() => {
+            MetricError::Unknown { nearest, .. } if let Some(near) = first_of(name).or_else(|| nearest.clone()) => {
+                format!("did you mean `{near}`?")
+            }
+            MetricError::Unknown { .. } if bound.parse::<Metric>().is_ok() => {
                 format!("write the metric first: `{bound} {} {name}`", mirrored(op).symbol())
             }
-            MetricError::Unknown { nearest: None, .. } => {
+            MetricError::Unknown { .. } => {
                 "metrics are such as `ttft.p95`, `tpot.p50`, `e2e.max`, `errors.rate` and `attainment`".to_owned()
             }
             MetricError::NeedsAggregate(series) => format!("write `{series}.p95 {symbol} {bound}`"),
@@ -290,6 +293,12 @@ pub(crate) fn implied() -> (Metric, Op, Bound, &'static str) {
     (Metric::ErrorShare(ErrorKind::Any), Op::Less, Bound::Absolute(Quantity::share(0.05)), "5%")
 }
 
+/// The first metric of a family that is named without a member, such as `errors`.
+fn first_of(family: &str) -> Option<String> {
+    let is_member = |metric: &String| metric.strip_prefix(family).is_some_and(|member| member.starts_with('.'));
+    Metric::common_names().into_iter().find(is_member)
+}
+
 fn example(metric: &str) -> &'static str {
     metric.parse::<Metric>().map_or("800ms", |metric| metric.unit().example())
 }
@@ -342,6 +351,8 @@ mod tests {
     fn mistakes_are_named() {
         for (text, result) in [
             ("tfft.p95 < 800ms", "[tfft.p95] unknown metric `tfft.p95`; did you mean `ttft.p95`?"),
+            ("errors < 5%", "[errors] unknown metric `errors`; did you mean `errors.rate`?"),
+            ("throughput > 2/s", "[throughput] unknown metric `throughput`; did you mean `throughput.requests`?"),
             (
                 "ttft < 800ms",
                 "[ttft] `ttft` is measured per request: say which summary, such as `ttft.p95`; write `ttft.p95 < 800ms`",

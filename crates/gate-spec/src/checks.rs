@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use gate_model::{Aggregate, Bound, Check, Decide, Importance, Iterations, Metric, Origin, Percentile, Scalar, Waiver};
+use gate_model::{
+    Aggregate, Bound, Check, Decide, Importance, Iterations, Metric, Origin, Percentile, Scalar, Unit, Waiver,
+};
 
-use crate::check::{CheckError, Parsed, decided, implied, needs_stream, parse, turned};
+use crate::check::{CheckError, Parsed, UNIT, decided, implied, needs_stream, parse, turned};
 use crate::context::Context;
 use crate::problem::Problem;
 use crate::raw::{RawCheck, RawSpec};
@@ -51,7 +53,7 @@ pub(crate) fn checks(context: &mut Context, raw: &RawSpec, iterations: Iteration
         }
         if needs_stream(metric) && !raw.target.stream {
             let message = format!("`{metric}` is measured on a stream, and `target.stream` is false");
-            report(context, check, message, "check `e2e`, errors, tokens or throughput, or let the answers stream");
+            report(context, check, message, "check `e2e`, errors, tokens or throughput, or remove `stream: false`");
         }
         if sized {
             check_size(context, check, iterations);
@@ -79,7 +81,10 @@ fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importa
                         context.site(&path),
                         format!("with `${{{name}}}` filled in, this is not a check: {class}"),
                     )
-                    .hint("a check reads METRIC OPERATOR BOUND, such as `ttft.p95 < 800ms`"),
+                    .hint(match metric_unit(&raw.check).filter(|_| class == UNIT) {
+                        Some(unit) => with_unit(name, unit),
+                        None => "a check reads METRIC OPERATOR BOUND, such as `ttft.p95 < 800ms`".to_owned(),
+                    }),
                     None => Problem::error(context.part(&path, &raw.check, at), problem).hint(hint),
                 };
                 context.problems.push(problem);
@@ -87,6 +92,24 @@ fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importa
         }
     }
     declared
+}
+
+/// The unit of the metric a check starts with.
+fn metric_unit(check: &str) -> Option<Unit> {
+    check.split(['<', '>', '=']).next()?.trim().parse::<Metric>().ok().map(Metric::unit)
+}
+
+/// Where the unit of a bound goes if the bound is a variable: into the variable, or behind it.
+fn with_unit(name: &str, unit: Unit) -> String {
+    let example = unit.example();
+    let (number, suffix) =
+        example.split_at(example.find(|symbol: char| !symbol.is_ascii_digit()).unwrap_or(example.len()));
+    match suffix {
+        "" => format!("write a number without a unit, such as `${{{name}:-{number}}}`"),
+        suffix => {
+            format!("write it with its unit: `${{{name}:-{number}{suffix}}}`, or `${{{name}:-{number}}}{suffix}`")
+        }
+    }
 }
 
 fn report(context: &mut Context, check: &Declared, message: String, hint: &str) {

@@ -37,8 +37,13 @@ fn reason(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
-/// Fills in the variables of a text, once: what they hold is never looked into again.
-pub(crate) fn fill(text: &str, environment: &BTreeMap<String, String>) -> Result<Filled, FillError> {
+/// Fills in the variables of a text, once: what they hold is never looked into again. `clean` makes of a variable's
+/// value what is filled in.
+pub(crate) fn fill(
+    text: &str,
+    environment: &BTreeMap<String, String>,
+    clean: fn(&str) -> &str,
+) -> Result<Filled, FillError> {
     let mut filled = Filled::default();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -55,14 +60,19 @@ pub(crate) fn fill(text: &str, environment: &BTreeMap<String, String>) -> Result
         if inner.contains("${") {
             return Err(FillError::Nested);
         }
-        expand(inner, environment, &mut filled)?;
+        expand(inner, environment, clean, &mut filled)?;
         rest = after;
     }
     filled.text.push_str(rest);
     Ok(filled)
 }
 
-fn expand(inner: &str, environment: &BTreeMap<String, String>, filled: &mut Filled) -> Result<(), FillError> {
+fn expand(
+    inner: &str,
+    environment: &BTreeMap<String, String>,
+    clean: fn(&str) -> &str,
+    filled: &mut Filled,
+) -> Result<(), FillError> {
     let end = inner.find(|symbol: char| !(symbol.is_ascii_alphanumeric() || symbol == '_')).unwrap_or(inner.len());
     let (name, operator) = inner.split_at(end);
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -74,11 +84,11 @@ fn expand(inner: &str, environment: &BTreeMap<String, String>, filled: &mut Fill
         return Err(FillError::Malformed);
     }
     filled.variables.push(name.to_owned());
-    let value = environment.get(name);
+    let value = environment.get(name).map(|value| clean(value));
     match (value.filter(|value| !value.is_empty()), default) {
         (Some(value), _) => {
             filled.text.push_str(value);
-            filled.values.push(value.clone());
+            filled.values.push(value.to_owned());
         }
         (None, Some(default)) => filled.text.push_str(default),
         (None, None) => {
@@ -94,9 +104,13 @@ mod tests {
     use super::*;
 
     fn filled(text: &str) -> Result<String, FillError> {
-        let environment = [("A", "one"), ("E", ""), ("D", "${A}")];
+        cleaned(text, |value| value)
+    }
+
+    fn cleaned(text: &str, clean: fn(&str) -> &str) -> Result<String, FillError> {
+        let environment = [("A", "one"), ("E", ""), ("D", "${A}"), ("BLANK", " \n"), ("LINE", "one\n")];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        fill(text, &environment).map(|filled| filled.text)
+        fill(text, &environment, clean).map(|filled| filled.text)
     }
 
     #[test]
@@ -116,6 +130,14 @@ mod tests {
         ] {
             assert_eq!(filled(text).as_deref(), Ok(result), "{text}");
         }
+    }
+
+    #[test]
+    fn a_cleaned_value_may_be_empty() {
+        assert_eq!(cleaned("<${LINE}>", str::trim).as_deref(), Ok("<one>"));
+        assert_eq!(cleaned("${BLANK:-two}", str::trim).as_deref(), Ok("two"));
+        assert!(matches!(cleaned("${BLANK}", str::trim), Err(FillError::Missing { empty: true, .. })));
+        assert_eq!(filled("<${LINE}${BLANK}>").as_deref(), Ok("<one\n \n>"));
     }
 
     #[test]

@@ -80,7 +80,12 @@ impl Leaf {
             Self::Rate => rate(text),
             Self::Number { least } => number(text, least),
             Self::Count { least, most } => count(text, least, most),
-            Self::CountOrNone { most } => or_none(text, |text| count(text, 1, most)),
+            Self::CountOrNone { most } => {
+                // The most is legal whatever the other keys say.
+                or_none(text, |text| {
+                    count(text, 1, most).map_err(|flaw| Flaw { hint: format!("such as `{most}`"), ..flaw })
+                })
+            }
             Self::Warmup => match text.parse::<Quantity>() {
                 Ok(Quantity { unit: Unit::Time, .. }) => Err(Flaw::new(
                     "as a time is not yet supported",
@@ -219,13 +224,16 @@ fn plain(text: &str) -> Option<f64> {
 }
 
 fn count(text: &str, least: u32, most: u32) -> Result<Value, Flaw> {
-    match text.parse::<u32>() {
-        Ok(count) if (least..=most).contains(&count) => Ok(Value::from(count)),
-        _ => Err(Flaw::new(
-            format!("must be a whole number from {least} to {most}"),
-            format!("without a unit, such as `{}`", least.max(1)),
-        )),
-    }
+    let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let example = match text.parse::<u32>() {
+        Ok(count) if (least..=most).contains(&count) => return Ok(Value::from(count)),
+        Ok(count) if count < least => least,
+        // Too large, also for the type.
+        _ if is_whole => most,
+        _ => least.max(1),
+    };
+    let advice = if is_whole { "such as" } else { "without a unit, such as" };
+    Err(Flaw::new(format!("must be a whole number from {least} to {most}"), format!("{advice} `{example}`")))
 }
 
 /// `{}` for `none`, else `{value: …}`: a shape that keeps "none" and "absent" apart.
@@ -295,10 +303,17 @@ fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
     }
     let hint = if words.len() > 4 { "write one of these words".to_owned() } else { format!("write {list}") };
     let flaw = Flaw::new(format!("must be {list}"), hint);
-    Err(match nearest(text, words.iter().copied()) {
+    Err(match nearest(text, words.iter().copied()).or_else(|| begun(text, words)) {
         Some(word) => flaw.fix(format!("did you mean `{word}`?")),
         None => flaw,
     })
+}
+
+/// The first word that a text begins, or that begins the text: `openai` for `openai-chat`, `exactly` for `exact`.
+fn begun<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let text = text.to_lowercase();
+    let is_begun = |word: &&&str| text.len() >= 3 && (word.starts_with(&text) || text.starts_with(**word));
+    words.iter().find(is_begun).copied()
 }
 
 #[cfg(test)]
@@ -347,6 +362,22 @@ mod tests {
             (Leaf::Iterations, "30..50", "{\"first\":30,\"last\":50}"),
             (Leaf::Iterations, "30 .. 50", "{\"first\":30,\"last\":50}"),
             (Leaf::Iterations, "100", "{\"last\":100}"),
+            (
+                Leaf::CountOrNone { most: 2_000 },
+                "99999999999",
+                "must be a whole number from 1 to 2000, or `none`; such as `2000`",
+            ),
+            (
+                Leaf::CountOrNone { most: 2_000 },
+                "0",
+                "must be a whole number from 1 to 2000, or `none`; such as `2000`",
+            ),
+            (Leaf::Count { least: 1, most: 10 }, "11", "must be a whole number from 1 to 10; such as `10`"),
+            (
+                Leaf::Count { least: 1, most: 10 },
+                "5s",
+                "must be a whole number from 1 to 10; without a unit, such as `1`",
+            ),
             (Leaf::Iterations, "50..30", "must not end below its start; write `30..50`"),
             (
                 Leaf::Warmup,

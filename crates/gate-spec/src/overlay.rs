@@ -126,11 +126,11 @@ fn put(node: &mut Node, segments: &[&str], value: Node, site: Site) {
     {
         // The short form of a distribution: its one value is the mean.
         let mean = node.clone();
-        let key = Key { text: "mean".to_owned(), site: mean.site };
+        let key = Key { text: "mean".to_owned(), site: mean.site, anchored: false };
         *node = Node { site, content: Content::Mapping(vec![Entry { key, value: mean }]) };
     }
     let Content::Mapping(entries) = &mut node.content else { return };
-    let key = Key { text: (*segment).to_owned(), site };
+    let key = Key { text: (*segment).to_owned(), site, anchored: false };
     let entry = match entries.iter().position(|entry| entry.key.text == *segment) {
         Some(at) => entries.get_mut(at),
         None => {

@@ -54,7 +54,7 @@ fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Secret>) -> T
     for (key, hint) in [("stream", "remove it; `target.stream` says whether answers stream"), (prompt, "remove it")] {
         if raw.extra_body.contains_key(key) {
             let path = format!("target.extra_body.{key}");
-            context.error(&path, format!("`{path}` is set by the load itself"), hint);
+            context.error(&path, format!("`{path}`: gate sets this itself"), hint);
         }
     }
     let headers = raw.headers.iter().filter_map(|(name, value)| {
@@ -224,7 +224,7 @@ fn refuse_unstreamed(context: &mut Context, slo: Slo, stream: bool) {
             let path = format!("slo.{key}");
             let message = format!("`{path}` is measured on a stream, and `target.stream` is false");
             let problem = Problem::error(context.key(&path), message);
-            context.problems.push(problem.hint("keep `e2e` alone, or let the answers stream"));
+            context.problems.push(problem.hint("keep `e2e` alone, or remove `stream: false`"));
         }
     }
 }
@@ -244,8 +244,7 @@ fn length(context: &mut Context, path: &str, raw: RawLength) -> Length {
         let message = format!("`{path}` has its `mean` {mean} outside `min` {min} to `max` {max}");
         context.error(path, message, "choose a mean between them: draws outside are redrawn");
     } else if mass(&length) < LEAST_MASS {
-        let share = mass(&length) * 100.0;
-        let message = format!("`{path}`: `min` {min} to `max` {max} leaves {share:.2}% of the distribution");
+        let message = format!("`{path}`: almost no draw falls between {min} and {max}");
         context.error(path, message, "widen `min` to `max`, or lower `stddev`");
     }
     length

@@ -105,7 +105,7 @@ impl Walk<'_> {
                 }
                 Kind::Checks => "list checks below it, such as `- ttft.p95 < 800ms`, or remove the key".to_owned(),
                 Kind::Leaf(Leaf::Text | Leaf::Check | Leaf::Credential) => {
-                    "remove the key, or put the text in quotes if it is meant".to_owned()
+                    "give it a text, or remove the key".to_owned()
                 }
                 Kind::Map(_) => "put its keys below it, indented, or remove the key".to_owned(),
                 _ => "give it a value, or remove the key".to_owned(),
@@ -145,7 +145,16 @@ impl Walk<'_> {
             self.wrong_shape(node, path, "a single value", &[]);
             return None;
         };
-        let filled = self.fill(node, scalar, path)?;
+        if let Some(name) = template(&scalar.text).filter(|_| !matches!(leaf, Leaf::Text) || is_template(&scalar.text))
+        {
+            let name = if matches!(leaf, Leaf::Credential) { "NAME" } else { &name };
+            let problem = Problem::error(node.site, format!("`{path}` holds a `{{{{ }}}}`, which nothing fills in"));
+            self.report(path, problem.hint(format!("gate fills in `${{{name}}}`, not `{{{{ }}}}`")));
+            return None;
+        }
+        // A credential often comes with the line end of the file it was read from.
+        let clean: fn(&str) -> &str = if matches!(leaf, Leaf::Credential) { str::trim } else { |value| value };
+        let filled = self.fill(node, scalar, path, clean)?;
         if leaf.empty_is_unset() && filled.text.trim().is_empty() {
             return None;
         }
@@ -163,11 +172,11 @@ impl Walk<'_> {
     }
 
     /// A scalar's text with its variables filled in.
-    fn fill(&mut self, node: &Node, scalar: &Scalar, path: &str) -> Option<Filled> {
+    fn fill(&mut self, node: &Node, scalar: &Scalar, path: &str, clean: fn(&str) -> &str) -> Option<Filled> {
         if let Site::Flag(_) = node.site {
             return Some(Filled { text: scalar.text.clone(), ..Filled::default() });
         }
-        match fill(&scalar.text, self.environment) {
+        match fill(&scalar.text, self.environment, clean) {
             Ok(filled) => {
                 if let Some(spot) = self.out.spots.get_mut(path) {
                     spot.variables.clone_from(&filled.variables);
@@ -233,7 +242,7 @@ impl Walk<'_> {
         self.spot(node, path, None);
         match &node.content {
             Content::Scalar(scalar) => {
-                let filled = self.fill(node, scalar, path)?;
+                let filled = self.fill(node, scalar, path, |value| value)?;
                 self.out.secrets.extend(filled.values.iter().map(Secret::new));
                 Some(match scalar.style {
                     Style::Plain => core_value(&filled.text),
@@ -268,7 +277,7 @@ impl Walk<'_> {
         }
         let text = filled.text.trim();
         self.out.secrets.push(Secret::new(text));
-        self.out.secrets.extend(filled.values.iter().map(|value| Secret::new(value.trim())));
+        self.out.secrets.extend(filled.values.iter().map(Secret::new));
         // `Bearer …` and the like: the credential may come back without its scheme.
         if let Some((_, credential)) = text.split_once(' ') {
             self.out.secrets.push(Secret::new(credential.trim()));
@@ -289,6 +298,9 @@ impl Walk<'_> {
         let example = fields.iter().find(|field| !field.is_later()).map(|field| field.name);
         let (subject, hint) = match (path, example) {
             ("", _) => ("a gate spec".to_owned(), "start with `version: 1`, one `key: value` per line".to_owned()),
+            (_, Some(key)) if let Some(text) = meant(node, fields) => {
+                (format!("`{path}`"), format!("write `{}: {{{key}: {text}}}`", last(path)))
+            }
             (_, Some(key)) => (format!("`{path}`"), format!("put its keys below it, such as `{key}: …`")),
             (_, None) => (
                 format!("`{path}`"),
@@ -321,7 +333,7 @@ impl Walk<'_> {
         let known = |later: bool| fields.iter().filter(move |field| field.is_later() == later).map(|field| field.name);
         // A misspelt key counts as written, so that its absence is not reported as well.
         let mut meant = name.as_str();
-        let hint = if name.contains("${") {
+        let hint = if name.contains("${") || name.contains("{{") {
             "variables are filled in in values, never in keys".to_owned()
         } else if let Some(near) = nearest(&name, known(false)) {
             meant = near;
@@ -330,12 +342,43 @@ impl Walk<'_> {
             format!("`{name}` belongs in `{home}`")
         } else if let Some(near) = nearest(&name, known(true)) {
             format!("`{near}` is not yet supported")
+        } else if path.is_empty() && key.anchored {
+            "there is no place for shared blocks: write the anchor on the first value that uses it".to_owned()
         } else {
             let names: Vec<_> = known(false).map(|name| format!("`{name}`")).collect();
             format!("the keys here are {}", names.join(", "))
         };
         self.report(&join(path, meant), problem.hint(hint));
     }
+}
+
+/// The text that a value stands for in a map of these keys, if it can be their first one and is all they need.
+fn meant<'a>(node: &'a Node, fields: &'static [Field]) -> Option<&'a str> {
+    let Content::Scalar(Scalar { text, .. }) = &node.content else { return None };
+    let field = fields.first().filter(|_| !fields.iter().any(Field::is_required))?;
+    // What takes any text says nothing about what was meant, and may be a credential.
+    let leaf = match field.kind {
+        Kind::Leaf(Leaf::Text | Leaf::Url | Leaf::Credential) => return None,
+        Kind::Leaf(leaf) => leaf,
+        _ => return None,
+    };
+    leaf.read(text).is_ok().then_some(text)
+}
+
+/// Whether a text is nothing but a template of another tool.
+fn is_template(text: &str) -> bool {
+    text.trim().starts_with("{{") && text.trim().ends_with("}}")
+}
+
+/// The environment variable to use instead of a `{{ … }}` in a text.
+fn template(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("{{")?;
+    let (inner, _) = rest.split_once("}}")?;
+    let name =
+        inner.split('|').next().unwrap_or("").trim().rsplit('.').next().unwrap_or("").to_uppercase().replace('-', "_");
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    Some(if is_name { name } else { "NAME".to_owned() })
 }
 
 /// The problem with a value; a value from the environment, or a credential, is not repeated.

@@ -370,6 +370,30 @@ mod tests {
     }
 
     #[test]
+    fn a_blank_key_is_not_set_and_a_line_end_is_no_part_of_one() {
+        let resolved = |key: &str, value: &str| {
+            let text = format!(
+                "version: 1\nname: x\nrequire: [ttft.p95 < 1s]\ntarget:\n  url: sim\n  key: {key}\n  headers: {{X-Key: \"a ${{LINE}} b\"}}\n"
+            );
+            let variables = [("KEY", value), ("LINE", "one\r\n")];
+            let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            resolve("gate.yaml", &text, &environment, &[])
+        };
+        for (key, value, read) in [
+            ("${KEY:-}", " \n", None),
+            ("${KEY:-sk-other}", "  ", Some("sk-other")),
+            ("${KEY}", "sk-one\n", Some("sk-one")),
+            ("' '", "", None),
+        ] {
+            let target = resolved(key, value).unwrap().spec.target;
+            assert_eq!(target.key.as_ref().map(gate_model::Secret::expose), read, "{key}");
+            assert_eq!(target.headers[0].value.expose(), "a one b");
+        }
+        let shown = render(&resolved("${KEY}", " \n").unwrap_err());
+        assert!(shown.contains("`target.key` needs the environment variable `KEY`, which is empty"), "{shown}");
+    }
+
+    #[test]
     fn a_key_in_a_block_of_text_is_masked_and_nothing_else() {
         let text = "version: 1\nname: x\ntarget:\n  url: sim\n  key: |\n    sk-one\n    sk-two\n  modle: y\nrequire: [ttft.p95 < 1s]\n";
         let shown = refused(text, &[]);

@@ -56,7 +56,7 @@ pub(crate) struct Strictness {
     /// What is seen over its limit but not proven, and what has no baseline, fails too (exit 4).
     #[arg(long)]
     strict: bool,
-    /// Compare every number as it is, whatever it proves.
+    /// Compare each number with its limit as it is, with no statistics: `point`.
     #[arg(long, value_name = "HOW")]
     decide: Option<Decision>,
     /// Report a violated or inconclusive gate, and exit 0.
@@ -124,7 +124,7 @@ pub(crate) enum Script {
 /// What changes a spec from the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Overlays {
-    /// Test this endpoint instead of the spec's.
+    /// Another target instead of the spec's.
     #[arg(long, value_name = "URL")]
     target: Option<String>,
     /// Set one value of the spec, such as `load.rps=5` (repeatable).

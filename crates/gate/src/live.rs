@@ -49,7 +49,8 @@ impl<'a> Live<'a> {
         match progress {
             Progress::Waiting { elapsed, last } => {
                 let last = gate_report::escape::terminal(last);
-                self.note(&format!("{}: waiting for the target ({elapsed}): {last}", self.name), PRINT);
+                let seconds = elapsed.as_secs_f64();
+                self.note(&format!("{}: waiting for the target ({seconds:.0} s): {last}", self.name), PRINT);
             }
             Progress::Warmup(_) => self.note(&format!("{}: warming up", self.name), PRINT),
             Progress::Started => self.shown = None,

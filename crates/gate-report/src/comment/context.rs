@@ -9,8 +9,9 @@ use crate::command::command;
 use crate::facts::{facts, listing};
 use crate::layout::{counted, listed};
 use crate::words::{
-    SIMULATED, bounds, check_label, figure, finding_sentence, further_findings, grouped, lead_sentence, marks,
-    needs_reason, outcome_word, power_sentences, reasons, report_only, status_word, waiver,
+    SIMULATED, bounds, check_label, failures, figure, finding_sentence, further_findings, grouped, lead_sentence,
+    leads_with_waiver, marks, needs_reason, outcome_word, power_sentences, reasons, report_only, status_word,
+    verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.
@@ -38,10 +39,11 @@ struct Gate {
     verdict: Value,
     icon: &'static str,
     name: String,
-    status: &'static str,
+    status: String,
     lead: String,
     simulated: bool,
     report_only: Option<&'static str>,
+    failures: Vec<String>,
     loud: Vec<String>,
     rows: Vec<Row>,
     rows_left_out: usize,
@@ -121,10 +123,11 @@ impl Gate {
             verdict: Value::from(Serde(verdict)),
             icon: gate_icon(verdict),
             name: verdict.name.clone(),
-            status: status_word(verdict.status),
+            status: verdict_word(verdict),
             lead: lead_sentence(verdict),
             simulated: verdict.simulated,
             report_only: report_only(verdict),
+            failures: failures(verdict),
             loud: warnings(verdict),
             rows: verdict.checks.iter().map(Row::new).collect(),
             rows_left_out: 0,
@@ -152,6 +155,7 @@ impl Gate {
             command: self.command.clone().filter(|_| room.details > 0),
             ..self.clone()
         };
+        cut.failures.truncate(room.rows);
         cut.loud.truncate(room.rows);
         cut.reasons.truncate(room.details);
         cut.findings.truncate(room.details);
@@ -198,9 +202,8 @@ impl Reason {
 /// How the job ended: one gate by its name, several by how many ended in each way.
 fn title(verdicts: &[Verdict], worst: Option<&Verdict>) -> String {
     let Some(worst) = worst else { return "No gate".to_owned() };
-    let word = status_word(worst.status);
     if let [only] = verdicts {
-        return format!("gate {}: {word}", only.name);
+        return format!("gate {}: {}", only.name, verdict_word(only));
     }
     let mut ways: Vec<(Status, usize)> = Vec::new();
     for verdict in verdicts {
@@ -210,6 +213,7 @@ fn title(verdicts: &[Verdict], worst: Option<&Verdict>) -> String {
         }
     }
     ways.sort_by_key(|(status, _)| rank(*status));
+    let word = status_word(worst.status);
     let ways = ways.iter().map(|(status, count)| format!("{count} {}", status_word(*status).to_lowercase()));
     format!("{}: {word} ({})", counted(verdicts.len(), "gate"), ways.collect::<Vec<_>>().join(", "))
 }
@@ -220,8 +224,8 @@ fn lead(verdicts: &[Verdict], worst: &Verdict) -> String {
     if verdicts.len() > 1 { format!("{}: {sentence}", worst.name) } else { sentence }
 }
 
-/// What the first line says beside its own sentence: which checks are seen beyond their limits and not proven, and how
-/// many are waived.
+/// What the first line says beside its own sentence: which checks are seen beyond their limits and not proven, and
+/// which are waived.
 fn also(verdicts: &[Verdict], worst: Option<&Verdict>) -> Vec<String> {
     let of_gate = |verdict: &Verdict| if verdicts.len() > 1 { format!(" in {}", verdict.name) } else { String::new() };
     let mut beyond = Vec::new();
@@ -241,21 +245,24 @@ fn also(verdicts: &[Verdict], worst: Option<&Verdict>) -> Vec<String> {
     beyond.extend((rest > 0).then(|| format!("{rest} more")));
     let beyond =
         (!beyond.is_empty()).then(|| format!("Also seen beyond the limit and not proven: {}.", listed(&beyond, "and")));
-    let waived = verdicts.iter().flat_map(|verdict| &verdict.checks);
-    let waived = waived.filter(|check| matches!(check.outcome, CheckOutcome::Waived { .. })).count();
-    let waived = match waived {
-        0 => None,
-        1 => Some("1 check is WAIVED.".to_owned()),
-        several => Some(format!("{several} checks are WAIVED.")),
-    };
-    [beyond, waived].into_iter().flatten().collect()
+    let waivers = verdicts.iter().flat_map(|verdict| {
+        // The worst gate's sentence may be its first waiver already.
+        let is_lead = worst.is_some_and(|worst| std::ptr::eq(worst, verdict)) && leads_with_waiver(verdict);
+        let waived = verdict.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Waived { .. }));
+        let waived = waived.skip(usize::from(is_lead));
+        waived.map(move |check| format!("WAIVED{}: `{}`{}.", waiver(&check.check), check.check, of_gate(verdict)))
+    });
+    let mut waivers: Vec<String> = waivers.collect();
+    let rest = waivers.len().saturating_sub(NAMED);
+    waivers.truncate(NAMED);
+    waivers.extend((rest > 0).then(|| format!("{rest} more WAIVED.")));
+    beyond.into_iter().chain(waivers).collect()
 }
 
-/// What must not be folded away: every waiver, and a certificate that was not checked.
+/// What must not be folded away: a waiver that ended, and a certificate that was not checked. Every waiver stands in
+/// the first line.
 fn warnings(verdict: &Verdict) -> Vec<String> {
-    let waivers = verdict.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Waived { .. }));
-    let waivers = waivers.map(|check| format!("WAIVED{}: `{}`", waiver(&check.check), check.check));
-    waivers.chain(verdict.findings.iter().filter(|finding| is_loud(finding)).map(finding_sentence)).collect()
+    verdict.findings.iter().filter(|finding| is_loud(finding)).map(finding_sentence).collect()
 }
 
 fn is_loud(finding: &Finding) -> bool {
@@ -310,7 +317,6 @@ fn gate_icon(verdict: &Verdict) -> &'static str {
     match verdict.status {
         Status::Passed => "🟢",
         Status::PassedWithWarnings | Status::Inconclusive => "🟡",
-        Status::Violated if report_only(verdict).is_some() => "🟡",
         Status::Violated => "🔴",
         Status::CouldNotMeasure | Status::Interrupted => "⚪",
     }

@@ -1,10 +1,10 @@
 //! Why a check could not be measured, and why a run ended.
 
-use gate_model::{Cause, EndReason, OutcomeCount};
+use gate_model::{Cause, EndReason, Nanos, OutcomeCount, Quantity};
 
 use super::{figure, grouped, number, percent};
+use crate::facts::long_time;
 use crate::layout::{clip, counted};
-use gate_model::Quantity;
 
 const CHECK_TARGET: &str = "check that the server runs and that `target.url` is right";
 
@@ -18,6 +18,9 @@ pub fn cause_sentence(cause: &Cause) -> String {
         Cause::NotRun(reason) => end_reason(reason),
         Cause::Killed { recorded, planned } => killed(*recorded, *planned),
         Cause::NothingReached { outcomes, message } => nothing_reached(outcomes, message.as_deref()),
+        Cause::TooFewOk { ok: 0, .. } => {
+            "no request was ok, so there is nothing to judge: see how they failed, and fix that first".to_owned()
+        }
         Cause::TooFewOk { ok, needed } => format!(
             "only {} ok, and a verdict by evidence needs {}: see how the others failed, or raise `load.iterations`",
             if *ok == 1 { "1 request was".to_owned() } else { format!("{ok} requests were") },
@@ -33,13 +36,13 @@ pub fn cause_sentence(cause: &Cause) -> String {
             "{} of the requests were taken up more than {} late, so the machine that sends may be slow, not the \
              server: give it a quieter or larger machine, or lower `load.rps`",
             percent(*share),
-            figure(Quantity::time(*limit))
+            time(*limit)
         ),
         Cause::LoopDelay { p95, limit } => format!(
             "the thread that reads answers woke up to {} late (P95, limit {}), so the machine that sends may be \
              slow, not the server: give it a quieter or larger machine",
-            figure(Quantity::time(*p95)),
-            figure(Quantity::time(*limit))
+            time(*p95),
+            time(*limit)
         ),
         Cause::ClientCpu { share } => format!(
             "the client used {} of the CPU it has, so it may be slow, not the server: give it more cores, or lower \
@@ -82,6 +85,11 @@ pub fn end_reason(reason: &EndReason) -> String {
     }
 }
 
+/// A time in a sentence: from a second on in seconds.
+fn time(time: Nanos) -> String {
+    if time.as_secs_f64() < 1.0 { figure(Quantity::time(time)) } else { long_time(time) }
+}
+
 pub(super) fn killed(recorded: u32, planned: u32) -> String {
     format!(
         "the run was killed: {} of {} requests are recorded, and the journal has no end; run it again",
@@ -107,4 +115,26 @@ fn with_remedy(sentence: String, remedy: &str) -> String {
 /// A message from outside, of bounded length and without a full stop.
 pub(super) fn quoted(message: &str) -> String {
     clip(message.trim().trim_end_matches('.'), QUOTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_from_a_second_on_are_in_seconds() {
+        let sentence = |p95: i64, limit: i64| {
+            let (p95, limit) = (Nanos::from_millis(p95), Nanos::from_millis(limit));
+            cause_sentence(&Cause::LoopDelay { p95, limit })
+        };
+        assert!(sentence(5_027, 20).contains("up to 5.03 s late (P95, limit 20 ms)"), "{}", sentence(5_027, 20));
+        assert!(sentence(1_250, 1_000).contains("up to 1.25 s late (P95, limit 1 s)"), "{}", sentence(1_250, 1_000));
+    }
+
+    #[test]
+    fn more_requests_are_no_remedy_where_none_was_ok() {
+        let sentence = |ok| cause_sentence(&Cause::TooFewOk { ok, needed: 20 });
+        assert!(sentence(3).contains("raise `load.iterations`"));
+        assert!(!sentence(0).contains("load.iterations"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, Evidence, Metric, Op, Rule, Side};
 
-use super::number::probability;
+use super::number::beside;
 use super::{figure, grouped, judged, number, percent};
 
 /// Why the rule decided as it did, for a report with room for it.
@@ -12,21 +12,18 @@ pub fn why_sentence(verdict: &CheckVerdict) -> String {
     let tested = verdict.evidence.as_ref().and_then(|evidence| evidence.p_fail.zip(evidence.level));
     let Some((p_fail, level)) = tested else { return rule.to_owned() };
     let violated = matches!(judged(&verdict.outcome), CheckOutcome::Violated);
+    let rare = format!("too rare to be put down to chance at this gate's {}", percent(1.0 - verdict.check.confidence));
     let compared = match (violated, p_fail <= level) {
-        (true, true) => "which is not by chance",
-        (true, false) => "which an earlier look had already ruled out as chance",
-        (false, _) => "which may be chance",
+        (true, true) => format!("which is {rare}"),
+        (true, false) => format!("but an earlier look had already seen what is {rare}"),
+        (false, _) => "which may be chance".to_owned(),
     };
-    let than = if p_fail <= level { "at or below" } else { "above" };
+    let (p_fail, than) = beside(p_fail, level);
     let as_bad = match verdict.rule {
         Rule::Mean | Rule::Cluster => "a result as bad",
         _ => "as many",
     };
-    format!(
-        "{rule}; if the limit held exactly, {as_bad} would be seen with probability {}, {than} the level {}: {compared}",
-        probability(p_fail),
-        probability(level)
-    )
+    format!("{rule}; if the limit held exactly, {as_bad} would be seen with probability {p_fail}, {than}: {compared}")
 }
 
 /// How a rule decides, in words.
@@ -85,7 +82,7 @@ pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
         Rule::Extreme => vec![beyond],
         Rule::Mean => {
             let bounds = Some(bounds(evidence)).filter(|bounds| !bounds.is_empty());
-            let bounds = bounds.map(|bounds| format!("95 % bounds {bounds}"));
+            let bounds = bounds.map(|bounds| format!("{BOUNDS}: {bounds}"));
             std::iter::once(format!("from {} requests", grouped(n))).chain(bounds).collect()
         }
         Rule::Cluster => vec![too_many_gaps(verdict, evidence)],
@@ -133,9 +130,13 @@ pub(crate) fn beyond_word(check: &Check) -> &'static str {
     }
 }
 
+/// What [`bounds`] are: each is one-sided, so both together hold with 90 %.
+pub(crate) const BOUNDS: &str = "95 % each side";
+
 /// The one-sided 95 % bounds of the estimate: `280–345 ms`, `≥ 620 ms`.
 pub(crate) fn bounds(evidence: &Evidence) -> String {
     match (evidence.lower.map(figure), evidence.upper.map(figure)) {
+        (Some(lower), Some(upper)) if lower == upper => lower,
         (Some(lower), Some(upper)) => match (lower.split_once(' '), upper.split_once(' ')) {
             (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{upper}"),
             _ => format!("{lower}–{upper}"),
@@ -143,5 +144,34 @@ pub(crate) fn bounds(evidence: &Evidence) -> String {
         (Some(lower), None) => format!("≥ {lower}"),
         (None, Some(upper)) => format!("≤ {upper}"),
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gate_model::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn bounds_that_read_alike_are_one() {
+        let between = |lower: &str, upper: &str| {
+            let bound = |text: &str| text.parse::<Quantity>().ok();
+            bounds(&Evidence {
+                n: 30,
+                k: 0,
+                allowed: 1.5,
+                needed: None,
+                p_fail: None,
+                p_pass: None,
+                level: None,
+                design_effect: 1.0,
+                lower: bound(lower),
+                upper: bound(upper),
+            })
+        };
+        assert_eq!(between("280ms", "345ms"), "280–345 ms");
+        assert_eq!(between("280.1ms", "280.2ms"), "280 ms");
+        assert_eq!(between("280ms", "none"), "≥ 280 ms");
     }
 }

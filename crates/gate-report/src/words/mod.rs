@@ -10,15 +10,15 @@ mod lead;
 mod number;
 mod power;
 
-use gate_model::{Bound, Check, CheckOutcome, CheckVerdict, Importance, Op, Origin, Side, Status};
+use gate_model::{Bound, Check, CheckOutcome, CheckVerdict, Importance, Op, Origin, Side, Status, Verdict};
 
 pub use cause::{cause_sentence, end_reason};
 pub use evidence::why_sentence;
-pub(crate) use evidence::{beyond_word, bounds, rule_sentence};
+pub(crate) use evidence::{BOUNDS, beyond_word, bounds, rule_sentence};
 use evidence::{counts, is_tested, short_label};
 pub use finding::finding_sentence;
 pub use lead::lead_sentence;
-pub(crate) use lead::{further_findings, needs_reason, reasons, report_only};
+pub(crate) use lead::{failures, further_findings, leads_with_waiver, needs_reason, reasons, report_only};
 pub use number::figure;
 pub(crate) use number::{capitalised, grouped, number, percent};
 pub(crate) use power::power_sentences;
@@ -37,6 +37,12 @@ pub fn status_word(status: Status) -> &'static str {
         Status::Inconclusive => "INCONCLUSIVE",
         Status::Interrupted => "INTERRUPTED",
     }
+}
+
+/// The same for a whole verdict, which says so where only `--report-only` lets the build pass.
+pub(crate) fn verdict_word(verdict: &Verdict) -> String {
+    let but = if report_only(verdict).is_some() { " (report only)" } else { "" };
+    format!("{}{but}", status_word(verdict.status))
 }
 
 /// What became of a check, in two or three words.
@@ -76,8 +82,8 @@ pub(crate) fn marks(check: &Check) -> impl Iterator<Item = String> {
     [implied, preferred, confidence].into_iter().flatten()
 }
 
-/// What became of a check, with its numbers: `not proven: P95 900 ms seen, limit 800 ms, 5 of 50 over, 2.5 allowed,
-/// 8 needed to be sure`.
+/// What became of a check, with its numbers: `over, not proven: P95 900 ms seen, limit 800 ms, 5 of 50 over, 2.5
+/// allowed, 8 needed to be sure`.
 #[must_use]
 pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
     let word = match &verdict.outcome {
@@ -88,8 +94,7 @@ pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
             return format!("waived{}; by itself {}{end}", waiver(&verdict.check), outcome_sentence(&otherwise));
         }
         CheckOutcome::Violated => "violated",
-        CheckOutcome::Inconclusive { side: Side::Over } => "not proven",
-        CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => outcome_word(verdict),
+        CheckOutcome::Met | CheckOutcome::Inconclusive { .. } => outcome_word(verdict),
     };
     let label = short_label(verdict.check.metric);
     let mut parts =

@@ -26,9 +26,27 @@ pub(crate) fn percent(share: f64) -> String {
     figure(Quantity::share(share))
 }
 
-/// A probability with four decimals, and never `0`.
-pub(super) fn probability(value: f64) -> String {
-    if value < 1e-4 { "below 0.0001".to_owned() } else { without_zeros(&format!("{value:.4}")).to_owned() }
+/// A probability, and how it compares with a level: `0.0008`, `at or below the level 0.0118`. Both have as many
+/// decimals as it takes to tell them apart.
+pub(super) fn beside(value: f64, level: f64) -> (String, String) {
+    let texts = (4..=9).map(|decimals| (probability(value, decimals), probability(level, decimals)));
+    match texts.into_iter().find(|(value, level)| value != level) {
+        Some((text, limit)) => {
+            (text, format!("{} the level {limit}", if value <= level { "at or below" } else { "above" }))
+        }
+        None => (probability(value, 4), "just at the level".to_owned()),
+    }
+}
+
+/// A probability with at most so many decimals, and never `0`.
+fn probability(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let least = format!("0.{}1", "0".repeat(decimals.saturating_sub(1)));
+    if least.parse().is_ok_and(|least: f64| value < least) {
+        format!("below {least}")
+    } else {
+        without_zeros(&text).to_owned()
+    }
 }
 
 /// The text with its first letter as a capital.
@@ -39,4 +57,23 @@ pub(crate) fn capitalised(text: &str) -> String {
 
 fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probability_is_told_from_its_level() {
+        let texts = |value, level| {
+            let (value, than) = beside(value, level);
+            format!("{value}, {than}")
+        };
+        assert_eq!(texts(0.0008, 0.0118), "0.0008, at or below the level 0.0118");
+        assert_eq!(texts(0.2, 0.05), "0.2, above the level 0.05");
+        assert_eq!(texts(0.011_78, 0.011_81), "0.01178, at or below the level 0.01181");
+        assert_eq!(texts(0.05, 0.05), "0.05, just at the level");
+        assert_eq!(texts(1e-7, 0.0118), "below 0.0001, at or below the level 0.0118");
+        assert_eq!(texts(0.000_02, 0.000_03), "0.00002, at or below the level 0.00003");
+    }
 }

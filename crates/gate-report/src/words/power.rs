@@ -44,9 +44,9 @@ pub(crate) fn power_sentences(check: &Check, rule: Rule, power: Option<&Power>) 
     };
     let found = if power.detects_share < 1.0 {
         let (found, allowed) = (percent(power.detects_share), percent(power.allowed_share));
-        format!("found with 80 % power: {found} {beyond}, where {allowed} are allowed")
+        format!("an 80 % chance to catch it once {found} of requests are {beyond} ({allowed} are allowed)")
     } else {
-        "nothing is found with 80 % power at this size".to_owned()
+        "no 80 % chance to catch anything at this size".to_owned()
     };
     vec![format!("{violated}; {proven}"), found]
 }

@@ -58,7 +58,13 @@ struct Frame {
 
 enum Part {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, seen: BTreeMap<String, Site>, pending: Pending },
+    Mapping {
+        entries: Vec<Entry>,
+        seen: BTreeMap<String, Site>,
+        pending: Pending,
+    },
+    /// `{{ … }}`, which YAML reads as a map with a map for its key.
+    Template(String),
 }
 
 /// The key whose value comes next.
@@ -104,7 +110,7 @@ impl Reader {
                     let (entries, seen, pending) = (Vec::new(), BTreeMap::new(), Pending::Nothing);
                     self.open(Part::Mapping { entries, seen, pending }, site, anchor, tag.is_some())?;
                 }
-                Event::SequenceEnd | Event::MappingEnd => self.close()?,
+                Event::SequenceEnd | Event::MappingEnd => self.close(site)?,
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             }
         }
@@ -136,11 +142,18 @@ impl Reader {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Problem> {
+    fn close(&mut self, end: Site) -> Result<(), Problem> {
         let Some(Frame { site, anchor, part }) = self.frames.pop() else { return Ok(()) };
         let content = match part {
             Part::Sequence(items) => Content::Sequence(items),
             Part::Mapping { entries, .. } => Content::Mapping(entries),
+            Part::Template(text) => Content::Scalar(Scalar { text, style: Style::Plain }),
+        };
+        let site = match (site, end, &content) {
+            (Site::Text(start), Site::Text(end), Content::Scalar(_)) => {
+                Site::Text(Span { end_line: end.end_line, end_column: end.end_column, ..start })
+            }
+            _ => site,
         };
         self.add(Node { site, content }, anchor)
     }
@@ -187,11 +200,20 @@ impl Reader {
             Part::Mapping { pending: Pending::Key(key), .. } => looks_secret(&key.text),
             _ => false,
         });
-        let Some(Frame { part, .. }) = self.frames.last_mut() else { return Ok(()) };
+        let Some(Frame { part, site, .. }) = self.frames.last_mut() else { return Ok(()) };
+        if let (Part::Mapping { entries, pending: Pending::Nothing, .. }, Some(text)) = (&*part, template(*site, &node))
+            && entries.is_empty()
+        {
+            *part = Part::Template(text);
+            return Ok(());
+        }
         match part {
             Part::Sequence(items) => items.push(node),
+            Part::Template(_) => self.masks.extend(spans(&node, Secrecy::Secret)),
             Part::Mapping { entries, seen, pending } => match std::mem::replace(pending, Pending::Nothing) {
-                Pending::Key(key) => entries.push(Entry { key, value: node }),
+                Pending::Key(key) => {
+                    entries.push(Entry { key: Key { anchored: anchor > 0, ..key }, value: node });
+                }
                 Pending::Dropped(secrecy) => self.masks.extend(spans(&node, secrecy)),
                 Pending::Nothing => match as_key(&node, anchor, seen) {
                     Ok(key) => *pending = Pending::Key(key),
@@ -222,6 +244,17 @@ impl Reader {
     }
 }
 
+/// The text of a `{{ … }}` whose first brace is at a site, and whose second one opens a node.
+fn template(outer: Site, node: &Node) -> Option<String> {
+    let Content::Mapping(entries) = &node.content else { return None };
+    let [Entry { key, value }] = entries.as_slice() else { return None };
+    let adjacent = match (outer, node.site) {
+        (Site::Text(outer), Site::Text(inner)) => outer.part(1, 0).column == inner.column && outer.line == inner.line,
+        _ => true,
+    };
+    (adjacent && value.is_null()).then(|| format!("{{{{ {} }}}}", key.text))
+}
+
 fn as_key(node: &Node, anchor: usize, seen: &mut BTreeMap<String, Site>) -> Result<Key, Problem> {
     let site = node.site;
     let Content::Scalar(Scalar { text, .. }) = &node.content else {
@@ -245,7 +278,7 @@ fn as_key(node: &Node, anchor: usize, seen: &mut BTreeMap<String, Site>) -> Resu
         );
     }
     seen.insert(text.clone(), site);
-    Ok(Key { text: text.clone(), site })
+    Ok(Key { text: text.clone(), site, anchored: false })
 }
 
 fn too_deep(site: Site) -> Problem {

@@ -53,6 +53,8 @@ pub(crate) struct Scalar {
 pub(crate) struct Key {
     pub(crate) text: String,
     pub(crate) site: Site,
+    /// Whether its value has an anchor.
+    pub(crate) anchored: bool,
 }
 
 /// A key with its value.

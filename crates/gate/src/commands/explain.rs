@@ -10,6 +10,7 @@ pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode
     let name = arguments.metric.as_str();
     let text = match Series::ALL.into_iter().find(|series| series.name() == name) {
         Some(series) => gate_report::explain_series(series),
+        None if name == "errors" => gate_report::explain_errors(),
         None => {
             let metric: Metric = name.parse().map_err(|error| wrong(&error))?;
             gate_report::explain(metric, gate_judge::rule(&example(metric)))
@@ -25,9 +26,16 @@ fn wrong(error: &gate_model::MetricError) -> Failure {
         gate_model::MetricError::Unknown { nearest: Some(nearest), .. } => {
             failure.hint(format!("did you mean `{nearest}`?"))
         }
-        gate_model::MetricError::Unknown { .. } => failure.hint("docs/metrics.md lists them, such as `ttft.p95`"),
+        gate_model::MetricError::Unknown { .. } => failure.hint(format!("they are {}, attainment and errors", names())),
         _ => failure,
     }
+}
+
+/// Every series, and every number a run has once.
+fn names() -> String {
+    let series = Series::ALL.map(Series::name);
+    let scalars = gate_model::Scalar::ALL.map(gate_model::Scalar::name);
+    [&series[..], &scalars[..]].concat().join(", ")
 }
 
 /// A check as a person would write it: its rule is the metric's.

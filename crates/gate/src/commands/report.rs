@@ -11,6 +11,10 @@ use crate::{files, reports};
 
 pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, Failure> {
     let path = &arguments.verdict;
+    let files = [&arguments.junit, &arguments.json, &arguments.samples, &arguments.markdown, &arguments.openmetrics];
+    if files.iter().filter(|file| file.as_deref() == Some(Path::new("-"))).count() > 1 {
+        return Err(Failure::usage("only one report can go to stdout: give the others a file"));
+    }
     let verdict = read(path)?;
     if let Some(file) = &arguments.junit {
         reports::write_junit(std::slice::from_ref(&verdict), file, console)?;
@@ -28,7 +32,6 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
     if let Some(file) = &arguments.openmetrics {
         reports::write_openmetrics(std::slice::from_ref(&verdict), file, console)?;
     }
-    let files = [&arguments.junit, &arguments.json, &arguments.samples, &arguments.markdown, &arguments.openmetrics];
     if files.iter().all(|file| file.is_none()) {
         console.data(&gate_report::terminal(&verdict, console.style))?;
     }
@@ -36,6 +39,10 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
 }
 
 fn read(path: &Path) -> Result<Verdict, Failure> {
+    if path.is_dir() {
+        let hint = format!("name the verdict in it: {}", path.join("verdict.json").display());
+        return Err(Failure::unreadable(path, "it is a folder").hint(hint));
+    }
     let text = files::read(path, files::LARGE)?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| Failure::unreadable(path, error))?;
     let schema = value.get("schema").and_then(serde_json::Value::as_u64);

@@ -112,6 +112,19 @@ fn a_red_gate_fails_the_step_after_its_annotations_and_summary() {
 }
 
 #[test]
+fn a_spec_is_no_option_and_a_switch_is_no_guess() {
+    let place = place();
+    let path = ("path", &*binary().display().to_string());
+    let job = run(&place, &[path, ("spec", "slow/slow.yaml\n--report-only")]);
+    assert_ne!(job.code, 0, "a line of `spec` is no option: {}", job.log);
+    let job = run(&place, &[path, ("spec", "slow/slow.yaml"), ("report-only", "True")]);
+    assert_eq!(job.code, 0, "{}", job.log);
+    // What the earlier call left is not published again.
+    let job = run(&place, &[path, ("spec", "gates/healthy.yaml")]);
+    assert!(!job.summary.contains("slow") && !job.log.contains("::error"), "{}{}", job.summary, job.log);
+}
+
+#[test]
 fn a_wrong_spec_and_a_wrong_path_say_so() {
     let place = place();
     let job = run(&place, &[("path", &binary().display().to_string()), ("spec", "slow/wrong.yaml")]);

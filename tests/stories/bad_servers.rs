@@ -194,6 +194,16 @@ fn a_name_that_does_not_resolve_is_said_at_once() {
 }
 
 #[test]
+fn a_servers_words_are_no_commands_to_the_runner() {
+    let place = Place::new();
+    let body = r#"{"error":{"message":"no ::error::forged ::add-mask::e ##[error]forged ::stop-commands::x"}}"#;
+    let ended = check(&place, move |_, socket| answer(socket, "401 Unauthorized", "application/json", body));
+    ended.expect_code(3).says("forged");
+    let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+    assert!(!ended.stderr.lines().any(is_command), "{}", ended.stderr);
+}
+
+#[test]
 fn control_codes_of_a_server_never_reach_the_terminal() {
     let place = Place::new();
     let body = "{\"error\":{\"message\":\"\\u001b[31mboo\\u0007 ]]> <b>&amp;\"}}";

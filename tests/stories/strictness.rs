@@ -47,6 +47,16 @@ fn report_only_hides_nothing_but_the_exit_code() {
 }
 
 #[test]
+fn gaps_of_several_tokens_are_not_taken_for_single_ones() {
+    let place = Place::new();
+    place.write(
+        "gate.yaml",
+        "version: 1\nname: chunks\ntarget: {sim: {ttft: 5ms, tpot: 5ms, tokens_per_chunk: 4}}\nload: {rps: 60, iterations: 20, warmup: 1}\nprompts: {output_tokens: 20}\nrequire: [itl.p95 < 400ms, icl.p95 < 400ms]\n",
+    );
+    place.gate(&["check", "gate.yaml"]).expect_code(3).says("several tokens an event").says("icl");
+}
+
+#[test]
 fn a_waiver_works_until_its_day_and_is_loud() {
     let place = Place::new();
     let waive = |until: &str| format!("{{check: ttft.p50 < 1ms, waive: {{until: {until}, reason: issue 412}}}}");

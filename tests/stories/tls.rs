@@ -81,6 +81,8 @@ fn a_private_authority_works_where_it_is_named_and_fails_in_words_where_not() {
         &spec.replace("model: m,", "model: m, tls: {ca: absent.pem},").replace("tls\n", "other\n"),
     );
     place.gate(&["check", "specs/trusting.yaml", "specs/absent.yaml"]).expect_code(2).says("absent.pem");
+    place.write("specs/absent.pem", "-----BEGIN CERTIFICATE-----\nnot one\n-----END CERTIFICATE-----\n");
+    place.gate(&["check", "specs/trusting.yaml", "specs/absent.yaml"]).expect_code(2).says("target.tls.ca");
     assert_eq!(requests.load(Ordering::SeqCst), before);
 }
 

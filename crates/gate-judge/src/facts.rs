@@ -6,7 +6,7 @@ use gate_model::{
 
 use crate::judge::Decided;
 use crate::scored::{Scored, count, measured, nearest_rank};
-use crate::validity::outcomes;
+use crate::validity::{outcomes, several_tokens_an_event};
 
 /// The 99th percentile, in thousandths of a percent.
 const P99: u32 = 99_000;
@@ -94,7 +94,10 @@ fn streamed(scored: &Scored<'_>) -> Vec<Metric> {
     metrics.extend(both(Series::Tpot));
     metrics.extend([percentile(Series::TpotE2e, Percentile::P50), Metric::Scalar(Scalar::TpotEffective)]);
     let [itl_p50, itl_p95] = both(Series::Itl);
-    let gaps = [itl_p50, itl_p95, percentile(Series::Icl, Percentile::P95)];
+    let mut gaps = vec![percentile(Series::Icl, Percentile::P95)];
+    if several_tokens_an_event(scored).is_none() {
+        gaps.extend([itl_p50, itl_p95]);
+    }
     metrics.extend(gaps.into_iter().filter(|metric| scored.measure(*metric).is_some()));
     metrics
 }

@@ -37,7 +37,23 @@ pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>) -> Option<Cause> 
     {
         return Some(Cause::RateLimited { share });
     }
+    if let Metric::Series(Series::Itl, _) = check.metric
+        && let Some(cause) = several_tokens_an_event(scored)
+    {
+        return Some(cause);
+    }
     (check.metric.needs_tokens() && is_estimated(check.metric, scored)).then_some(Cause::EstimatedTokens)
+}
+
+/// Requests with gaps that are of no single token, by the server's own count.
+pub(crate) fn several_tokens_an_event(scored: &Scored<'_>) -> Option<Cause> {
+    let counted = |sample: &&Sample| sample.token_source(Series::Itl) == Some(TokenSource::Usage);
+    let (mut requests, mut of) = (0, 0);
+    for sample in scored.ok().filter(counted).filter(|sample| sample.gaps.count() > 0) {
+        of += 1;
+        requests += usize::from(sample.gap_values(Series::Itl).is_empty());
+    }
+    (requests > 0).then(|| Cause::SeveralTokensAnEvent { requests: count(requests), of: count(of) })
 }
 
 /// The share of 429 answers, where there are too many of them to judge latency.

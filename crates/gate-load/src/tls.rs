@@ -35,6 +35,16 @@ impl Trust {
     }
 }
 
+impl Trust {
+    /// Whether its PEM text holds what it should, before anything is sent.
+    ///
+    /// # Errors
+    /// [`LoadError::Ca`], [`LoadError::Authorities`].
+    pub fn check(&self) -> Result<(), LoadError> {
+        authorities(self.roots, &given(self)?).map(drop)
+    }
+}
+
 /// TLS 1.2 and 1.3 with HTTP/1.1 on top. Every connection makes a full handshake, so that they compare.
 pub(crate) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, LoadError> {
     let provider = Arc::new(ring::default_provider());
@@ -66,7 +76,10 @@ fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, LoadError> {
     match given {
         Ok(given) if given.is_empty() => Err(LoadError::Ca { problem: "it holds no certificate".to_owned() }),
         Ok(given) => Ok(given),
-        Err(error) => Err(LoadError::Ca { problem: error.to_string() }),
+        // The reader's own words quote bytes of the file, which may hold a key too.
+        Err(_) => {
+            Err(LoadError::Ca { problem: "it is no PEM text: a certificate's lines are cut or garbled".to_owned() })
+        }
     }
 }
 
@@ -85,7 +98,8 @@ fn authorities(usual: Roots, given: &[CertificateDer<'static>]) -> Result<RootCe
         }
     }
     for certificate in given {
-        roots.add(certificate.clone()).map_err(|error| LoadError::Ca { problem: error.to_string() })?;
+        let broken = |_| LoadError::Ca { problem: "it holds something that is no certificate".to_owned() };
+        roots.add(certificate.clone()).map_err(broken)?;
     }
     Ok(roots)
 }

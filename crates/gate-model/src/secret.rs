@@ -81,9 +81,12 @@ impl Redactor {
             let json = json.trim_start_matches('"').trim_end_matches('"').to_owned();
             let markup = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
             let with_apostrophes = markup.replace('\'', "&#x27;");
+            let numbered = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;");
+            self.forms.extend([numbered.replace('\'', "&#39;"), numbered]);
             let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             self.forms.extend([text.clone(), json, percent(text), markup, with_apostrophes, one_line]);
-            self.forms.extend((0..3).map(|offset| base64(text, offset)));
+            let encoded = (0..3).map(|offset| base64(text, offset));
+            self.forms.extend(encoded.flat_map(|form| [form.replace('+', "-").replace('/', "_"), form]));
         }
         self.forms.iter_mut().for_each(|form| form.make_ascii_lowercase());
         self.forms.retain(|form| form.len() >= Self::SHORTEST);

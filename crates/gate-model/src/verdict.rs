@@ -46,6 +46,14 @@ pub enum Cause {
     },
     /// The metric has no value in this run.
     NoData,
+    /// Some requests' events carry several tokens, so their gaps are of no single token, and leaving them out would
+    /// leave out the slow ones: a busy server sends tokens together.
+    SeveralTokensAnEvent {
+        /// How many requests.
+        requests: u32,
+        /// Of how many.
+        of: u32,
+    },
     /// Too many 429 answers to say anything about latency.
     RateLimited {
         /// The share of 429 answers.

@@ -9,7 +9,8 @@ pub use markdown::{markdown, markdown_block, markdown_code};
 
 /// Text for a terminal or a log: one line, without escape sequences, control characters or marks that reorder text.
 ///
-/// Line ends and tabs become single blanks, so that no server can add a line to a report.
+/// Line ends and tabs become single blanks, so that no server can add a line to a report. What a CI runner that reads
+/// the log would take for a command (`::error::…` at the start of a line, `##[…]` anywhere) is broken by a blank.
 #[must_use]
 pub fn terminal(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -24,7 +25,18 @@ pub fn terminal(text: &str) -> String {
             symbol => clean.push(symbol),
         }
     }
-    clean
+    without_commands(clean)
+}
+
+fn without_commands(text: String) -> String {
+    if !text.contains("::") && !text.contains("##[") {
+        return text;
+    }
+    let words = text.split(' ').map(|word| match word.strip_prefix("::") {
+        Some(rest) if rest.starts_with(|first: char| first.is_ascii_alphabetic()) => format!(": :{rest}"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ").replace("##[", "## [")
 }
 
 /// Text for any place in an XML 1.0 file, before the writer escapes markup: without ANSI sequences, what XML forbids

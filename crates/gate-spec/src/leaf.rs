@@ -75,7 +75,9 @@ impl Leaf {
             Self::Time { least, unit } => time(text, least, unit),
             Self::TimeOrNone => or_none(text, |text| time(text, Least::Zero, "ms")),
             Self::Share => share(text, "from 0% to 100%", "30%", |share| share <= 1.0),
-            Self::Confidence => share(text, "above 50% and below 100%", "99%", |share| 0.5 < share && share < 1.0),
+            Self::Confidence => {
+                share(text, "above 50% and at most 99.9%", "99%", |share| 0.5 < share && share <= 0.999 + 1e-9)
+            }
             Self::Bytes => bytes(text),
             Self::Rate => rate(text),
             Self::Number { least } => number(text, least),
@@ -345,8 +347,8 @@ mod tests {
             (Leaf::Share, "0.3", "must be a share from 0% to 100%; write it in percent: `30%`"),
             (Leaf::Share, "30", "must be a share from 0% to 100%; write it in percent: `30%`"),
             (Leaf::Confidence, "99%", "0.99"),
-            (Leaf::Confidence, "99.9", "must be a share above 50% and below 100%; write it in percent: `99.9%`"),
-            (Leaf::Confidence, "40", "must be a share above 50% and below 100%; such as `99%`"),
+            (Leaf::Confidence, "99.9", "must be a share above 50% and at most 99.9%; write it in percent: `99.9%`"),
+            (Leaf::Confidence, "40", "must be a share above 50% and at most 99.9%; such as `99%`"),
             (Leaf::Bytes, "16KiB", "16384"),
             (Leaf::Bytes, "2 MiB", "2097152"),
             (Leaf::Bytes, "0", "0"),

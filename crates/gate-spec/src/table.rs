@@ -344,7 +344,7 @@ pub(crate) const CHECK: &[Field] = &[
     Field::optional(
         "confidence",
         Kind::Leaf(Leaf::Confidence),
-        "How sure a verdict by evidence has to be, above 50% and below 100%; 95% where absent.",
+        "How sure a verdict by evidence has to be, above 50% and at most 99.9%; 95% where absent.",
     ),
     Field::optional(
         "decide",

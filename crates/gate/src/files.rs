@@ -11,6 +11,8 @@ use crate::failure::Failure;
 
 /// The largest journal or verdict that is read whole.
 pub(crate) const LARGE: u64 = 2 << 30;
+/// The largest file of prompts.
+pub(crate) const MEDIUM: u64 = 256 << 20;
 /// The largest spec: one byte more than gate-spec takes, so that it can say so.
 pub(crate) const SMALL: u64 = (1 << 20) + 1;
 
@@ -26,8 +28,8 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<String, Failure> {
         Ok(bytes)
     };
     let bytes = open().map_err(|error| Failure::unreadable(path, error))?;
-    if most == LARGE && bytes.len() as u64 == most {
-        return Err(Failure::unreadable(path, "it is larger than 2 GiB"));
+    if most > SMALL && bytes.len() as u64 == most {
+        return Err(Failure::unreadable(path, format!("it is larger than {} MiB", most >> 20)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let line =

@@ -37,7 +37,7 @@ impl Inputs {
         let prompts = match &spec.prompts.file {
             Some(name) => {
                 let path = beside(name);
-                let text = files::read(&path, files::LARGE).map_err(|failure| of_key("prompts.file", failure))?;
+                let text = files::read(&path, files::MEDIUM).map_err(|failure| of_key("prompts.file", failure))?;
                 let wrong = |error| Failure::usage(format!("{}: prompts.file {}: {error}", spec.file, path.display()));
                 Some(PromptFile::parse(&text).map_err(wrong)?)
             }
@@ -51,7 +51,11 @@ impl Inputs {
             }
             None => None,
         };
-        Ok(Self { prompts, trust: Trust::new(&spec.target.tls, ca) })
+        let trust = Trust::new(&spec.target.tls, ca);
+        if spec.target.tls.ca.is_some() {
+            trust.check().map_err(|error| Failure::usage(format!("{}: failed to {error}", spec.file)))?;
+        }
+        Ok(Self { prompts, trust })
     }
 
     /// Compiles a spec's plan for these looks.

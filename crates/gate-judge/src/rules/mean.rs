@@ -24,7 +24,8 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         allowed: 0.0,
         test: Some(Test::of_mean(mean, as_limit(check.op, limit))),
         breaks_at: None,
-        lower: mean.lower(BOUNDS_ALPHA).ok(),
+        // Neither a time nor a count is below 0, whatever the t distribution says.
+        lower: mean.lower(BOUNDS_ALPHA).ok().map(|lower| lower.max(0.0)),
         upper: mean.upper(BOUNDS_ALPHA).ok(),
     })
 }

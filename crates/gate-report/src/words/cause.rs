@@ -26,7 +26,12 @@ pub fn cause_sentence(cause: &Cause) -> String {
             if *ok == 1 { "1 request was".to_owned() } else { format!("{ok} requests were") },
             grouped(*needed)
         ),
-        Cause::NoData => "no request that was ok has a value for this metric".to_owned(),
+        Cause::NoData => "too few requests that were ok have a value for this metric".to_owned(),
+        Cause::SeveralTokensAnEvent { requests, of } => format!(
+            "{} of {} carry several tokens an event, so no gap of theirs is of one token: check `icl` or `tpot` instead",
+            grouped(*requests),
+            counted(*of as usize, "request")
+        ),
         Cause::RateLimited { share } => format!(
             "{} of the answers were 429 (too many requests), so latencies say nothing about the server: lower \
              `load.rps`, or raise the quota",
@@ -108,7 +113,7 @@ fn nothing_reached(outcomes: &[OutcomeCount], message: Option<&str>) -> String {
 
 /// The sentence with what usually helps, unless it names a key of the spec already.
 fn with_remedy(sentence: String, remedy: &str) -> String {
-    let named = ["`target.", "`load.", "`timeouts."].iter().any(|key| sentence.contains(key));
+    let named = ["`target.", "`load.", "`timeouts.", "certificate", "TLS"].iter().any(|key| sentence.contains(key));
     if named { sentence } else { format!("{sentence}; {remedy}") }
 }
 

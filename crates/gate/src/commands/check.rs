@@ -53,7 +53,7 @@ fn check_one(
     let started = measure::now();
     let mut referee = gate_judge::referee(spec, &looks, &started);
     let run = measure::run(spec, &looks, &mut referee, &journal, &started, stop, console)?;
-    let mut verdict = gate_judge::judge(&run);
+    let mut verdict = reports::redacted(gate_judge::judge(&run), console);
     arguments.strictness.soften(&mut verdict);
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =

@@ -20,7 +20,7 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
         None => journal(path, arguments, console)?,
     };
     arguments.strictness.apply(&mut run.header.spec);
-    let mut verdict = gate_judge::judge(&run);
+    let mut verdict = reports::redacted(gate_judge::judge(&run), console);
     arguments.strictness.soften(&mut verdict);
     match &arguments.out {
         Some(out) => {

@@ -37,6 +37,8 @@ fn run(place: &Place, inputs: &[(&str, &str)]) -> Job {
     for (name, value) in inputs {
         assert!(known.insert(format!("inputs.{name}"), (*value).to_owned()).is_some(), "no input {name}");
     }
+    // Each run has files of its own, as on the runner.
+    drop(std::fs::remove_dir_all(place.path("runner")));
     let mut job = Job { code: 0, outputs: BTreeMap::new(), summary: String::new(), log: String::new() };
     for (number, step) in action["runs"]["steps"].as_sequence().unwrap().iter().enumerate() {
         let condition = step["if"].as_str().unwrap_or("success()");

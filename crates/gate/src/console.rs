@@ -24,6 +24,11 @@ impl Secrets {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What a panic says, without any of them: a person's report of it may go anywhere.
+    pub(crate) fn of_panic(&self, panic: &std::panic::PanicHookInfo<'_>) -> String {
+        format!("internal error, please report it: {}", self.redact(&panic.to_string()))
+    }
+
     /// The text without any of them.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.0.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
@@ -123,5 +128,27 @@ impl Drop for RedactedLine {
     fn drop(&mut self) {
         let line = self.secrets.redact(&String::from_utf8_lossy(&self.line));
         drop(io::stderr().lock().write_all(line.as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_tells_no_secret() {
+        let secrets = Secrets::default();
+        secrets.add(&[Secret::new("sk-planted-secret")]);
+        let said = Arc::new(Mutex::new(String::new()));
+        let (kept, custodian) = (Arc::clone(&said), secrets.clone());
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| *kept.lock().unwrap() = custodian.of_panic(panic)));
+        let ended = std::panic::catch_unwind(|| panic!("the key is sk-planted-secret"));
+        std::panic::set_hook(before);
+        assert!(ended.is_err());
+        let said = said.lock().unwrap().clone();
+        assert!(said.contains("the key is ***") && !said.contains("planted"), "{said}");
     }
 }

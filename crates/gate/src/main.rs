@@ -34,10 +34,7 @@ fn main() -> std::process::ExitCode {
 fn run(cli: &Cli) -> ExitCode {
     let console = Console::new(cli);
     let secrets = console.secrets.clone();
-    std::panic::set_hook(Box::new(move |panic| {
-        let message = secrets.redact(&panic.to_string());
-        tracing::error!("internal error, please report it: {message}");
-    }));
+    std::panic::set_hook(Box::new(move |panic| tracing::error!("{}", secrets.of_panic(panic))));
     let outcome = catch_unwind(AssertUnwindSafe(|| command(cli, &console)));
     match outcome {
         Ok(Ok(exit)) => exit,

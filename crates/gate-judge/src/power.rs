@@ -13,14 +13,23 @@ const POWER: f64 = 0.8;
 /// What each check can find at these looks, in the order of the spec's checks; `None` for a check that is not
 /// decided by counting requests beyond its bound.
 ///
-/// A preferred check is judged once, and here at the last look. `detects_share` is 1 where nothing is found
-/// with 80 % power.
+/// A preferred check is judged once, where the run ends: its counts are those of each look by itself, and what it
+/// proves and detects is of the last. `detects_share` is 1 where nothing is found with 80 % power.
 #[must_use]
 pub fn power(spec: &GateSpec, looks: &[u32]) -> Vec<Option<Power>> {
     let looks = ordered(looks);
     let required = Family::new(&spec.checks, Importance::Required, &looks);
-    let preferred = Family::new(&spec.checks, Importance::Preferred, looks.last().map_or(&[], std::slice::from_ref));
-    of_families(spec.checks.len(), &[&required, &preferred])
+    let mut found = of_families(spec.checks.len(), &[&required]);
+    for look in looks {
+        let preferred = of_families(spec.checks.len(), &[&Family::new(&spec.checks, Importance::Preferred, &[look])]);
+        for (slot, at_look) in found.iter_mut().zip(preferred) {
+            let Some(mut at_look) = at_look else { continue };
+            let earlier = slot.take().map(|power| power.violates_at).unwrap_or_default();
+            at_look.violates_at.splice(..0, earlier);
+            *slot = Some(at_look);
+        }
+    }
+    found
 }
 
 /// What the members of some families can find, by check.

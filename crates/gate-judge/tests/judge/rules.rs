@@ -244,7 +244,7 @@ fn power_gives_the_counts_and_what_they_find() {
     assert!((0.1..0.2).contains(&tail.detects_share), "{}", tail.detects_share);
     assert_eq!(found[1], None);
     // A preferred check is judged once, at the last look.
-    assert_eq!(found[2].as_ref().unwrap().violates_at, [(100, Some(59))]);
+    assert_eq!(found[2].as_ref().unwrap().violates_at, [(30, Some(20)), (50, Some(32)), (100, Some(59))]);
 }
 
 #[test]

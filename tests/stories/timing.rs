@@ -63,6 +63,28 @@ fn four_tokens_in_a_chunk_leave_tpot_right() {
 }
 
 #[test]
+fn a_buffering_proxy_is_seen_through() {
+    let place = Place::new();
+    let sim = Sim::start(&place, "ttft: 20ms, tpot: 5ms, buffer: 1MiB");
+    place.write("gate.yaml", &quick_spec("held", &sim.url(), 20).replace("output_tokens: 8", "output_tokens: 40"));
+    place.gate(&["check", "gate.yaml"]).expect_code(0).says("PASSED WITH WARNINGS").says("burst");
+}
+
+#[test]
+fn a_server_that_warms_up_is_slow_in_warm_up_only() {
+    let place = Place::new();
+    let sim = Sim::start(&place, "ttft: 100ms, tpot: 1ms, warming_up: {requests: 5, slowdown: 6}");
+    place.write("gate.yaml", &quick_spec("cold", &sim.url(), 20).replace("warmup: 1", "warmup: 5"));
+    place.gate(&["check", "gate.yaml"]).expect_code(0);
+    let run = place.run("cold");
+    let cold = run.warmup[0].first_token.unwrap() - run.warmup[0].start.unwrap();
+    assert!(cold.0 >= 550_000_000, "the first request of all is six times slower: {cold}");
+    assert_eq!(place.verdict("cold").run.cold_ttft, Some(cold));
+    let slow = |sample: &Sample| sample.value(Series::Ttft).unwrap() >= 550e6;
+    assert!(!run.samples.iter().all(slow), "what is measured is not");
+}
+
+#[test]
 fn ttft_and_gaps_follow_the_truth() {
     let errors = pairs("ttft: {mean: 60ms, stddev: 20ms}, tpot: {mean: 4ms, stddev: 2ms}", 20).into_iter();
     let errors = errors.map(|(sample, truth)| {

@@ -243,7 +243,7 @@ fn power_gives_the_counts_and_what_they_find() {
     assert!((tail.allowed_share - 0.05).abs() < 1e-12);
     assert!((0.1..0.2).contains(&tail.detects_share), "{}", tail.detects_share);
     assert_eq!(found[1], None);
-    // A preferred check is judged once, at the last look.
+    // A preferred check is judged once, where the run ends: each look is by itself.
     assert_eq!(found[2].as_ref().unwrap().violates_at, [(30, Some(20)), (50, Some(32)), (100, Some(59))]);
 }
 

@@ -236,8 +236,9 @@ impl Sample {
         }
     }
 
-    /// Every value of a pooled series in this request, in nanoseconds; empty where undefined. Past the first
-    /// [`WITH_TOKEN_TIMES`] requests they come from the gap histogram, to its 3.2 %.
+    /// Every value of a pooled series in this request, in nanoseconds; empty where undefined. Where not
+    /// every token's time is kept ([`WITH_TOKEN_TIMES`], [`MOST_TOKEN_TIMES`]) they come from the gap histogram, to its
+    /// 3.2 %.
     ///
     /// ITL is defined where every content event carried one token: the events are then as many as the tokens.
     #[must_use]
@@ -246,7 +247,7 @@ impl Sample {
         if series != Series::Icl && !(series == Series::Itl && one_token_each) {
             return Vec::new();
         }
-        if self.token_times.len() > 1 {
+        if self.token_times.len() == usize::try_from(self.content_events).unwrap_or(usize::MAX) {
             let pairs = self.token_times.iter().zip(self.token_times.iter().skip(1));
             return pairs.map(|(earlier, later)| (*later - *earlier).0 as f64).collect();
         }
@@ -271,5 +272,21 @@ impl Sample {
             && holds(Series::Ttfa, slo.ttfa)
             && holds(Series::Tpot, slo.tpot)
             && holds(Series::E2e, slo.e2e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_without_end_keeps_a_bounded_number_of_times_and_all_its_gaps() {
+        let mut sample = Sample::unsent(&PlannedRequest::default());
+        let count = MOST_TOKEN_TIMES as i64 + 500;
+        (0..count).for_each(|token| sample.record_token(Nanos(token * 1_000)));
+        assert_eq!(sample.token_times.len(), MOST_TOKEN_TIMES);
+        assert_eq!((i64::from(sample.content_events), sample.gaps.count() as i64), (count, count - 1));
+        assert_eq!(sample.last_token, Some(Nanos((count - 1) * 1_000)));
+        assert_eq!(sample.gap_values(Series::Icl).len() as i64, count - 1, "none is left out of a verdict");
     }
 }

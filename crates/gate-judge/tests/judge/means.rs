@@ -69,6 +69,14 @@ fn a_mean_without_spread_is_decided_by_its_side() {
 }
 
 #[test]
+fn no_time_is_below_zero() {
+    let spread = |index: u32| ok(index, if index == 3 { 30_000.0 } else { 1.0 }, 10.0);
+    let evidence = alone("ttft.mean < 90s", (0..30).map(spread).collect()).evidence.unwrap();
+    assert_eq!(evidence.lower.unwrap().value, 0.0);
+    assert!(evidence.upper.unwrap().value > 1e9);
+}
+
+#[test]
 fn few_values_prove_no_mean() {
     let few = |n: u32| {
         let samples = (0..40).map(|index| {

@@ -249,6 +249,15 @@ fn a_burst_is_a_buffering_proxy() {
 }
 
 #[test]
+fn more_tokens_than_were_asked_for_make_a_green_gate_yellow() {
+    let mut samples = ok_samples(30, 100.0);
+    samples.iter_mut().for_each(|sample| sample.planned_output = 5);
+    let verdict = judge(&once(samples));
+    assert!(verdict.findings.contains(&Finding::ShortOutputs { planned: 5.0, seen: 50.0 }));
+    assert_eq!((verdict.status, verdict.exit), (Status::PassedWithWarnings, ExitCode::Passed));
+}
+
+#[test]
 fn short_outputs_are_said() {
     let mut samples = ok_samples(30, 100.0);
     samples.iter_mut().for_each(|sample| sample.planned_output = 56);

@@ -26,8 +26,13 @@ struct Job {
     log: String,
 }
 
-/// Runs every step as the runner does: expressions filled in, outputs read back, `if: always()` after a failure.
+/// Runs the action, and again where this machine was too busy to measure.
 fn run(place: &Place, inputs: &[(&str, &str)]) -> Job {
+    place.undisturbed(|| run_once(place, inputs))
+}
+
+/// Runs every step as the runner does: expressions filled in, outputs read back, `if: always()` after a failure.
+fn run_once(place: &Place, inputs: &[(&str, &str)]) -> Job {
     let text = std::fs::read_to_string(root().join("action.yml")).unwrap();
     let action: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
     let mut known = BTreeMap::new();
@@ -166,10 +171,10 @@ fn the_shared_runner_agrees() {
         let result: Value = serde_json::from_str(&place.read("result.json")).unwrap();
         (ended.code, result)
     };
-    let (code, result) = act("gates/healthy.yaml");
+    let (code, result) = place.undisturbed(|| act("gates/healthy.yaml"));
     assert_eq!((code, result["outputs"]["verdict"].as_str()), (0, Some("passed")), "{result}");
     assert!(result["summary"][0].as_str().unwrap().contains("ttft.p50"));
-    let (code, result) = act("slow/slow.yaml");
+    let (code, result) = place.undisturbed(|| act("slow/slow.yaml"));
     assert_eq!((code, result["outputs"]["verdict"].as_str()), (1, Some("violated")), "{result}");
     let annotation = &result["annotations"][0];
     assert_eq!((annotation["level"].as_str(), annotation["file"].as_str()), (Some("error"), Some("slow/slow.yaml")));

@@ -12,7 +12,7 @@ fn counts(params: &str) -> (BTreeMap<String, usize>, BTreeMap<String, usize>) {
     let sim = Sim::start(&place, params);
     // All 60 are sent: one look, no early stop.
     place.write("gate.yaml", &quick_spec("faulty", &sim.url(), 60));
-    let ended = place.gate(&["check", "gate.yaml"]);
+    let ended = place.gate_once(&["check", "gate.yaml"]);
     ended.expect_code(1);
     let run = place.run("faulty");
     assert_eq!((run.samples.len(), run.warmup.len()), (60, 1), "every planned request ends once");
@@ -82,7 +82,7 @@ fn an_engine_that_dies_at_request_26_of_30_is_red_by_the_implied_check() {
     // After one warm-up request, it dies when the 26th measured one arrives.
     let sim = Sim::start(&place, "ttft: 10ms, tpot: 1ms, dies_after: 27");
     place.write("gate.yaml", &quick_spec("dying", &sim.url(), 30));
-    place.gate(&["check", "gate.yaml"]).expect_code(1).says("errors.rate < 5%").says("implied");
+    place.gate_once(&["check", "gate.yaml"]).expect_code(1).says("errors.rate < 5%").says("implied");
     let verdict = place.verdict("dying");
     assert_eq!(verdict.status, Status::Violated);
     let failed = place.run("dying").samples.iter().filter(|sample| sample.outcome != Outcome::Ok).count();

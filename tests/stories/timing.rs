@@ -8,12 +8,15 @@ use crate::harness::{Place, Sim, quick_spec};
 /// Runs 30 requests, and pairs each `ok` sample with the engine's truth of it.
 fn pairs(params: &str, tokens: u32) -> Vec<(Sample, Value)> {
     let place = Place::new();
-    let sim = Sim::start(&place, params);
-    let spec = quick_spec("timed", &sim.url(), 30)
-        .replace("output_tokens: 8", &format!("output_tokens: {tokens}"))
-        .replace("rps: 40", "rps: 20, arrivals: constant");
-    place.write("gate.yaml", &spec);
-    place.gate(&["check", "gate.yaml"]).expect_code(0);
+    let (sim, ended) = place.undisturbed(|| {
+        let sim = Sim::start(&place, params);
+        let spec = quick_spec("timed", &sim.url(), 30)
+            .replace("output_tokens: 8", &format!("output_tokens: {tokens}"))
+            .replace("rps: 40", "rps: 20, arrivals: constant");
+        place.write("gate.yaml", &spec);
+        (sim, place.gate_once(&["check", "gate.yaml"]))
+    });
+    ended.expect_code(0);
     let run = place.run("timed");
     let truth = sim.truth();
     let requests = truth["requests"].as_array().unwrap();
@@ -73,9 +76,12 @@ fn a_buffering_proxy_is_seen_through() {
 #[test]
 fn a_server_that_warms_up_is_slow_in_warm_up_only() {
     let place = Place::new();
-    let sim = Sim::start(&place, "ttft: 100ms, tpot: 1ms, warming_up: {requests: 5, slowdown: 6}");
-    place.write("gate.yaml", &quick_spec("cold", &sim.url(), 20).replace("warmup: 1", "warmup: 5"));
-    place.gate(&["check", "gate.yaml"]).expect_code(0);
+    let ended = place.undisturbed(|| {
+        let sim = Sim::start(&place, "ttft: 100ms, tpot: 1ms, warming_up: {requests: 5, slowdown: 6}");
+        place.write("gate.yaml", &quick_spec("cold", &sim.url(), 20).replace("warmup: 1", "warmup: 5"));
+        place.gate_once(&["check", "gate.yaml"])
+    });
+    ended.expect_code(0);
     let run = place.run("cold");
     let cold = run.warmup[0].first_token.unwrap() - run.warmup[0].start.unwrap();
     assert!(cold.0 >= 550_000_000, "the first request of all is six times slower: {cold}");

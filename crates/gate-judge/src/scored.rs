@@ -181,12 +181,12 @@ impl<'a> Scored<'a> {
     /// The rate of the plan's own times, and the rate really sent; `None` where the plan spans no time.
     ///
     /// A client that can't keep the rate falls further and further behind, so what counts is the least
-    /// lag among the last tenth of the requests: one late request at the end is no short rate.
+    /// lag among the last fifth of the requests, and at least five: one pause at the end is no short rate.
     pub(crate) fn rates(&self) -> Option<Rates> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let given = (last.intended - first.intended).as_secs_f64();
         let spaces = self.samples.len().checked_sub(1).filter(|_| given > 0.0)? as f64;
-        let tail = self.samples.len().div_ceil(10);
+        let tail = self.samples.len().div_ceil(5).max(5);
         let behind = self.samples.iter().rev().take(tail).filter_map(|sample| sample.value(Series::SendLag));
         let behind = behind.fold(f64::INFINITY, f64::min).max(0.0) / 1e9;
         let behind = if behind.is_finite() { behind } else { return None };

@@ -215,6 +215,12 @@ impl Sim {
         format!("http://{}", self.address)
     }
 
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// What it really sent.
     pub(crate) fn truth(&self) -> Value {
         serde_json::from_str(&get(self.address, "/truth")).unwrap()
@@ -301,6 +307,15 @@ pub(crate) fn answer(stream: &mut impl Write, status: &str, content_type: &str, 
     ));
     drop(stream.flush());
 }
+
+/// A stream of `openai-chat` with two tokens.
+pub(crate) const TWO_WORDS: &str = concat!(
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}],",
+    "\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":2}}\n\n",
+    "data: [DONE]\n\n",
+);
 
 /// Waits until something holds; panics after half a minute.
 #[track_caller]

@@ -2,20 +2,22 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gate_model::{Outcome, Sample, Series, TokenSource};
 use serde_json::Value;
 
-use crate::harness::{Ended, Place, root};
+use crate::harness::{Ended, Place, get, root};
 
-/// The server's address, or `None` with a word about it.
-fn server() -> Option<SocketAddr> {
+/// The server's address for this test alone, or `None` with a word about it.
+fn server() -> Option<(SocketAddr, MutexGuard<'static, ()>)> {
+    static ALONE: Mutex<()> = Mutex::new(());
     let Ok(url) = std::env::var("GATE_LLAMA_URL") else {
         println!("skipped: GATE_LLAMA_URL is not set (`cargo xtask engine llama` starts a server)");
         return None;
     };
-    Some(url.trim_start_matches("http://").parse().unwrap())
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Some((url.trim_start_matches("http://").parse().unwrap(), alone))
 }
 
 /// A proxy that passes every byte on at once and keeps what the server said, one text a connection.
@@ -64,7 +66,7 @@ fn timings(said: &[String]) -> Vec<Value> {
 
 #[test]
 fn the_shipped_gate_passes() {
-    let Some(address) = server() else { return };
+    let Some((address, _alone)) = server() else { return };
     let place = Place::new();
     let spec = root().join("gates/servers/llama.yaml").display().to_string();
     let mut command = place.command(&["check", &spec]);
@@ -75,7 +77,7 @@ fn the_shipped_gate_passes() {
 
 #[test]
 fn timings_agree_with_the_servers_own() {
-    let Some(server) = server() else { return };
+    let Some((server, _alone)) = server() else { return };
     let (address, said) = recording(server);
     let place = Place::new();
     place.write(
@@ -115,4 +117,36 @@ require: [ttft.p50 < 100s]
     let (ratio, (late, prompt)) = (tpot[tpot.len() / 2], ttft[ttft.len() / 2]);
     assert!((ratio - 1.0).abs() <= 0.01, "TPOT is off by more than 1 %: {ratio}");
     assert!((0.0..=5.0 + 0.03 * prompt).contains(&late), "TTFT − prompt_ms is {late} ms");
+}
+
+/// How many tokens the server has generated since its start, by its own count.
+fn predicted(server: SocketAddr) -> u64 {
+    let metrics = get(server, "/metrics");
+    let line = metrics.lines().find_map(|line| line.strip_prefix("llamacpp:tokens_predicted_total "));
+    line.unwrap_or_else(|| panic!("no count in:\n{metrics}")).trim().parse::<f64>().unwrap() as u64
+}
+
+#[test]
+fn tokens_equal_the_servers_own_counts_in_each_of_its_dialects() {
+    let Some((server, _alone)) = server() else { return };
+    let spec = root().join("gates/servers/llama.yaml").display().to_string();
+    for api in ["openai-chat", "openai-completions", "anthropic", "openai-responses", "llamacpp"] {
+        let place = Place::new();
+        let set = format!("target.api={api}");
+        let words = ["check", &spec, "--set", &set, "--set", "load.warmup=1", "--set", "load.rps=2"];
+        let before = predicted(server);
+        let mut command = place.command(&words);
+        let ended = Ended::of(command.env("GATE_LLAMA_URL", format!("http://{server}")).output().unwrap());
+        ended.expect_code(0);
+        let run = place.run("llama");
+        let mut counted = 0;
+        for sample in run.warmup.iter().chain(&run.samples) {
+            assert_eq!(sample.outcome, Outcome::Ok, "{api}: {:?}", sample.error);
+            let (tokens, source) = sample.output_tokens().unwrap();
+            assert_eq!(source, TokenSource::Usage, "{api}");
+            counted += tokens;
+        }
+        // Readiness asks /health; every token is one of these requests'.
+        assert_eq!(counted, predicted(server) - before, "{api}");
+    }
 }

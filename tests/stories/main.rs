@@ -7,6 +7,10 @@ mod bad_servers;
 #[cfg(test)]
 mod bad_specs;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
+mod decode;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod dialects;
@@ -19,9 +23,13 @@ mod interrupts;
 #[cfg(test)]
 mod llama;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod streams;
 #[cfg(test)]
 mod strictness;
 #[cfg(test)]

@@ -1,63 +1,43 @@
-//! HTTPS as a person meets it: a private authority, none, and a certificate that nobody vouches for.
+//! HTTPS as a person meets it: a private authority, none, a certificate that nobody vouches for, and a server that
+//! wants one of the client's.
 
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::ServerConfig;
 
+use crate::certificates::{Authority, serve_tls};
 use crate::harness::{Place, answer, quick_spec, read_request};
 
-/// Serves the dialect over TLS; gives its address, the authority's PEM text, and how many requests came.
-fn serve() -> (SocketAddr, String, Arc<AtomicUsize>) {
-    let mut authority = CertificateParams::new(Vec::<String>::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(rcgen::DnType::CommonName, "a team's own authority");
-    let authority_key = KeyPair::generate().unwrap();
-    let pem = authority.self_signed(&authority_key).unwrap().pem();
-    let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    let certificate = leaf.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
-    let config = config.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], key.into());
-    let config = Arc::new(config.unwrap());
+/// Answers in the dialect, and counts.
+fn chat(stream: &mut (impl Read + Write), requests: &AtomicUsize) {
+    while let Some(request) = read_request(stream) {
+        requests.fetch_add(1, Ordering::SeqCst);
+        if request.starts_with("GET") {
+            answer(stream, "200 OK", "application/json", "{}");
+            continue;
+        }
+        answer(stream, "200 OK", "text/event-stream", crate::harness::TWO_WORDS);
+    }
+}
 
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap();
+/// Serves the dialect over TLS; gives its address, and how many requests came.
+fn serve(config: Arc<ServerConfig>) -> (SocketAddr, Arc<AtomicUsize>) {
     let requests = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&requests);
-    std::thread::spawn(move || {
-        for socket in listener.incoming() {
-            let (Ok(socket), Ok(tls)) = (socket, ServerConnection::new(Arc::clone(&config))) else { break };
-            let count = Arc::clone(&count);
-            std::thread::spawn(move || {
-                let mut stream = StreamOwned::new(tls, socket);
-                while let Some(request) = read_request(&mut stream) {
-                    count.fetch_add(1, Ordering::SeqCst);
-                    if request.starts_with("GET") {
-                        answer(&mut stream, "200 OK", "application/json", "{}");
-                        continue;
-                    }
-                    let token = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
-                    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":50,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
-                    answer(&mut stream, "200 OK", "text/event-stream", &format!("{token}{token}{end}"));
-                }
-            });
-        }
-    });
-    (address, pem, requests)
+    (serve_tls(config, move |stream| chat(stream, &count)), requests)
 }
 
 #[test]
 fn a_private_authority_works_where_it_is_named_and_fails_in_words_where_not() {
-    let (address, pem, requests) = serve();
+    let authority = Authority::new();
+    let (address, requests) = serve(authority.server(None, &[]));
     let place = Place::new();
     let url = format!("https://localhost:{}", address.port());
     let spec = quick_spec("tls", &url, 20);
-    place.write("specs/team-ca.pem", &pem);
+    place.write("specs/team-ca.pem", &authority.pem);
     place.write("specs/trusting.yaml", &spec.replace("model: m,", "model: m, tls: {ca: team-ca.pem},"));
     place.write("specs/plain.yaml", &spec);
     place.write("specs/insecure.yaml", &spec.replace("model: m,", "model: m, tls: {insecure: true},"));
@@ -100,4 +80,39 @@ fn a_server_without_tls_behind_https_says_so() {
     let place = Place::new();
     place.write("gate.yaml", &quick_spec("plain", &format!("https://127.0.0.1:{}", address.port()), 20));
     place.gate(&["check", "gate.yaml"]).expect_code(3).says("http://");
+}
+
+#[test]
+fn a_server_that_wants_a_certificate_gets_one_or_says_so() {
+    let authority = Authority::new();
+    let (address, requests) = serve(authority.server(Some(&authority), &[]));
+    let (ours, strange) = (authority.identity("ci"), Authority::new().identity("ci"));
+    let place = Place::new();
+    place.write("ca.pem", &authority.pem);
+    place.write("cert.pem", &ours.certificate);
+    place.write("key.pem", &ours.key);
+    place.write("strange.pem", &strange.certificate);
+    place.write("strange-key.pem", &strange.key);
+    let url = format!("https://localhost:{}", address.port());
+    let with = |tls: &str| quick_spec("mutual", &url, 20).replace("model: m,", &format!("model: m, tls: {{{tls}}},"));
+
+    place.write("gate.yaml", &with("ca: ca.pem, cert: cert.pem, key: key.pem"));
+    place.gate(&["check", "gate.yaml"]).expect_code(0);
+    assert!(requests.load(Ordering::SeqCst) >= 21);
+
+    let before = requests.load(Ordering::SeqCst);
+    place.write("gate.yaml", &with("ca: ca.pem"));
+    place.gate(&["check", "gate.yaml"]).expect_code(3).says("target.tls.cert");
+    place.write("gate.yaml", &with("ca: ca.pem, cert: strange.pem, key: strange-key.pem"));
+    place.gate(&["check", "gate.yaml"]).expect_code(3).says("target.tls.cert");
+    place.write("gate.yaml", &with("ca: ca.pem, cert: cert.pem, key: strange-key.pem"));
+    place.gate(&["check", "gate.yaml"]).expect_code(2).says("target.tls.key");
+    place.write("gate.yaml", &with("ca: ca.pem, cert: cert.pem"));
+    place.gate(&["check", "gate.yaml"]).expect_code(2).says("key");
+    assert_eq!(requests.load(Ordering::SeqCst), before, "no request without a handshake");
+
+    for text in place.everything().iter().filter(|(path, _)| !path.ends_with("key.pem")) {
+        let secret = ours.key.lines().nth(1).unwrap();
+        assert!(!text.1.contains(secret), "a private key's text is in {}", text.0.display());
+    }
 }

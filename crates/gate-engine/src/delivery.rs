@@ -11,7 +11,7 @@ impl EventKind {
     #[must_use]
     pub fn nominal_bytes(self) -> u32 {
         /// An event around its text, as `data: {"choices":…}`.
-        const ENVELOPE: u32 = 200;
+        const ENVELOPE: u32 = 230;
         /// `"role":"assistant",`.
         const ROLE: u32 = 19;
         /// A word and its blank.

@@ -2,21 +2,29 @@
 
 use gate_model::{
     Delivery, EndReason, EngineParams, Health, Nanos, Outcome, Plan, PlannedRequest, Run, RunEnd, RunHeader, Sample,
-    Timeouts, Usage,
+    Stamping, Timeouts, Usage,
 };
 
 use crate::delivery::delivered;
 use crate::fate::{Fate, after_warmup};
 use crate::script::{EventKind, Script, script};
 
+mod turns;
+
+use turns::Turn;
+
 /// A whole run in virtual time: every request of the plan, with exact times and a client in perfect health.
 ///
 /// - Requests are numbered in the order of their arrival, warm-up requests first, and play [`script`] of that number.
-///   Warm-up requests follow one another at once and end at the run's epoch; the measured ones start when they are
-///   due, on open connections. Faults by script count the measured ones, so no warm-up request has one.
+///   Warm-up requests follow one another at once and end at the run's epoch; the measured ones start as
+///   `header.spec.load.pace` says, on open connections: when they are due, where there is a cap not before one of the
+///   slots is free, and in a closed loop when one is. Faults by script count the measured ones, so no warm-up request
+///   has one.
 /// - Answers come as `header.spec.target.delivery` says. Streams are held back by a proxy of `buffer_bytes`, counted by
-///   [`EventKind::nominal_bytes`]; of one body only the end is known, as `last_token`.
-/// - The deadlines of `header.spec.timeouts` for the first token, for stalls and for the whole request apply.
+///   [`EventKind::nominal_bytes`]; of one body only the end is known, as `last_token`. Embeddings are one body, due
+///   when a first token would be.
+/// - The deadlines of `header.spec.timeouts` for the first token, for stalls and for the whole request apply, from when
+///   the request is sent; of one body only the last.
 /// - The engine dies when `dies_after` measured requests have arrived: what is open at that instant (that last
 ///   request included) is [`Outcome::Reset`], what comes later is [`Outcome::Connect`]. With 0 it was never there.
 /// - Usage is the plan's input length and the tokens sent, for answers that end well. There are no bytes, so
@@ -24,68 +32,74 @@ use crate::script::{EventKind, Script, script};
 ///   reader's business.
 #[must_use]
 pub fn simulate(params: &EngineParams, plan: &Plan, header: RunHeader) -> Run {
-    let timeouts = header.spec.timeouts;
     let first_number = u32::try_from(plan.warmup.len()).unwrap_or(u32::MAX);
     let all = after_warmup(params, first_number);
-    let delivery = header.spec.target.delivery;
+    let generates = header.spec.target.api.generates();
+    let delivery = if generates { header.spec.target.delivery } else { Delivery::Whole };
+    let timeouts = timeouts(header.spec.timeouts, delivery);
     let script_of = |number, request: &PlannedRequest| {
-        delivered(script(&all, number, request.output_tokens), delivery, params.buffer_bytes)
+        let output_tokens = if generates { request.output_tokens } else { 1 };
+        delivered(script(&all, number, output_tokens), delivery, params.buffer_bytes)
     };
     let scripts: Vec<Script> =
         plan.warmup.iter().zip(0..).map(|(request, number)| script_of(number, request)).collect();
     let ends: Vec<Ending> = scripts.iter().map(|script| ending(script, &timeouts, None)).collect();
     let mut start = ends.iter().fold(Nanos::ZERO, |start, ending| start - ending.at);
-    let warmup = plan
+    let mut warmup: Vec<Sample> = plan
         .warmup
         .iter()
         .zip(scripts.iter().zip(ends))
         .map(|(request, (script, ending))| {
-            let sample = play(request, script, start, ending, delivery);
+            let sample = play(request, script, Turn::at(start), ending, delivery);
             start = start + ending.at;
             sample
         })
         .collect();
 
-    let death = params.dies_after.map(|count| Death::of(plan, count));
-    let samples: Vec<Sample> = (first_number..)
+    let length = |position: u32, request: &PlannedRequest| {
+        ending(&script_of(first_number.saturating_add(position), request), &timeouts, None).at
+    };
+    let (turns, died) = turns::turns(header.spec.load.pace, &plan.requests, params.dies_after, length);
+    let mut samples: Vec<Sample> = (first_number..)
         .zip(&plan.requests)
+        .zip(turns)
         .enumerate()
-        .map(|(position, (number, request))| match death {
-            Some(death) if position >= death.arrived => refused(request),
+        .map(|(position, ((number, request), turn))| match died {
+            Some(death) if position >= death.arrived => refused(request, turn),
             _ => {
                 let script = script_of(number, request);
-                let ending = ending(&script, &timeouts, death.map(|death| death.at - request.at));
-                play(request, &script, request.at, ending, delivery)
+                let ending = ending(&script, &timeouts, died.map(|death| death.at - turn.sent));
+                play(request, &script, turn, ending, delivery)
             }
         })
         .collect();
+    if !generates {
+        samples.iter_mut().chain(&mut warmup).for_each(without_tokens);
+    }
 
     let end = RunEnd {
         reason: EndReason::Completed,
         sent: u32::try_from(samples.len()).unwrap_or(u32::MAX),
         at: samples.iter().filter_map(|sample| sample.end).max().unwrap_or_default(),
+        epoch_unix: None,
         switched_to: None,
-        health: Health { cpu_share: Some(0.0), loop_delay_p95: Some(Nanos::ZERO) },
+        reached: None,
+        health: Health {
+            clock: Stamping::Virtual,
+            cpu_share: Some(0.0),
+            loop_delay_p95: Some(Nanos::ZERO),
+            ..Health::default()
+        },
     };
     Run { header, warmup, samples, end: Some(end) }
 }
 
-/// When the engine dies.
-#[derive(Clone, Copy)]
-struct Death {
-    /// How many measured requests arrive before it, or with it.
-    arrived: usize,
-    /// The arrival of the last of them.
-    at: Nanos,
-}
-
-impl Death {
-    fn of(plan: &Plan, count: u32) -> Self {
-        let arrived = count as usize;
-        let last = arrived.checked_sub(1).and_then(|last| plan.requests.get(last));
-        // Without such a request the engine outlives the plan, or (with 0) no request is ever open.
-        let at = last.map_or(Nanos(i64::MAX), |request| request.at);
-        Self { arrived, at }
+/// One whole body shows neither its first token nor its pauses, so that only `total` applies to it.
+fn timeouts(timeouts: Timeouts, delivery: Delivery) -> Timeouts {
+    const NEVER: Nanos = Nanos(i64::MAX);
+    match delivery {
+        Delivery::Streamed => timeouts,
+        Delivery::Whole => Timeouts { first_token: NEVER, stall: NEVER, ..timeouts },
     }
 }
 
@@ -148,10 +162,11 @@ fn ending(script: &Script, timeouts: &Timeouts, death: Option<Nanos>) -> Ending 
     }
 }
 
-/// The sample of a request that arrives at `start`.
-fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending, delivery: Delivery) -> Sample {
-    let mut sample = with_outcome(request, start, ending.outcome);
-    sample.start = Some(start);
+/// The sample of a request that is served.
+fn play(request: &PlannedRequest, script: &Script, turn: Turn, ending: Ending, delivery: Delivery) -> Sample {
+    let start = turn.sent;
+    let mut sample = with_outcome(request, turn, ending.outcome);
+    sample.writing = Some(start);
     sample.sent = Some(start);
     sample.end = Some(start + ending.at);
     if ending.answered {
@@ -201,15 +216,20 @@ fn play(request: &PlannedRequest, script: &Script, start: Nanos, ending: Ending,
 }
 
 /// The sample of a request after the engine's death.
-fn refused(request: &PlannedRequest) -> Sample {
-    let mut sample = with_outcome(request, request.at, Outcome::Connect);
-    sample.start = Some(request.at);
-    sample.end = Some(request.at);
-    sample
+fn refused(request: &PlannedRequest, turn: Turn) -> Sample {
+    Sample { end: Some(turn.sent), ..with_outcome(request, turn, Outcome::Connect) }
 }
 
-/// A sample with nothing in it but the plan, the outcome and its words.
-fn with_outcome(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> Sample {
+/// Embeddings have no output: neither tokens nor their count nor a reason to end.
+fn without_tokens(sample: &mut Sample) {
+    sample.finish_reason = None;
+    if let Some(usage) = &mut sample.usage {
+        usage.output = None;
+    }
+}
+
+/// A sample with nothing in it but the plan, its start, the outcome and its words.
+fn with_outcome(request: &PlannedRequest, turn: Turn, outcome: Outcome) -> Sample {
     let error = match outcome {
         Outcome::Http429 => Some("simulated rate limit of the engine"),
         Outcome::Http5xx => Some("simulated failure of the engine"),
@@ -224,7 +244,14 @@ fn with_outcome(request: &PlannedRequest, intended: Nanos, outcome: Outcome) -> 
         Outcome::Connect => Some("connection refused"),
         _ => None,
     };
-    Sample { intended, outcome, error: error.map(str::to_owned), ..Sample::unsent(request) }
+    Sample {
+        intended: turn.intended,
+        start: Some(turn.intended),
+        cap_wait: turn.cap_wait,
+        outcome,
+        error: error.map(str::to_owned),
+        ..Sample::unsent(request)
+    }
 }
 
 #[cfg(test)]

@@ -33,18 +33,17 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
     // A file that is whole is judged once, on all it has.
     let rows = u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?;
     let plan = Plan::new(&spec, vec![rows], requests);
-    let header = RunHeader {
-        clock: "imported".to_owned(),
-        imported_from: Some("samples".to_owned()),
-        ..RunHeader::new(spec, &plan, gate, run_id, started)
-    };
+    let header =
+        RunHeader { imported_from: Some("samples".to_owned()), ..RunHeader::new(spec, &plan, gate, run_id, started) };
     let ends = samples.iter().map(|sample| sample.end.unwrap_or(sample.intended));
     let end = RunEnd {
         reason: EndReason::Completed,
         sent: rows,
         at: ends.max().unwrap_or(Nanos::ZERO),
+        epoch_unix: None,
         health: Health::default(),
         switched_to: None,
+        reached: None,
     };
     Ok(Run { header, warmup: Vec::new(), samples, end: Some(end) })
 }

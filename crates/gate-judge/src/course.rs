@@ -1,6 +1,6 @@
 //! The course of a gate over its looks: what every check showed at each, and whether the load goes on.
 
-use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Sample, Slo};
+use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Sample, Slo, TokenPolicy};
 
 use crate::family::Family;
 use crate::rules::{self, Reading, rule};
@@ -17,6 +17,8 @@ pub(crate) struct Course {
     /// Whether each check is waived.
     waived: Vec<bool>,
     slo: Slo,
+    /// Which token counts it may rest on.
+    tokens: TokenPolicy,
     required: Family,
     /// What every check showed, look by look.
     shown: Vec<Vec<Shown>>,
@@ -27,7 +29,8 @@ impl Course {
     pub(crate) fn new(spec: &GateSpec, looks: &[u32], started: &str) -> Self {
         let required = Family::new(&spec.checks, Importance::Required, looks);
         let waived = spec.checks.iter().map(|check| waiver::is_waived(check, started)).collect();
-        Self { checks: spec.checks.clone(), waived, slo: spec.slo, required, shown: Vec::new() }
+        let (checks, slo, tokens) = (spec.checks.clone(), spec.slo, spec.prompts.tokens);
+        Self { checks, waived, slo, tokens, required, shown: Vec::new() }
     }
 
     /// The required checks that are decided by evidence.
@@ -63,7 +66,7 @@ impl Course {
     pub(crate) fn look(&mut self, samples: &[&Sample], health: Option<Health>) -> Decision {
         let shown = self.checks.iter().map(|check| {
             let scored = Scored::of_scenario(check.scenario, samples, &self.slo, health);
-            match validity::unmeasurable(check, &scored) {
+            match validity::unmeasurable(check, &scored, self.tokens) {
                 Some(cause) => Err(cause),
                 None => rules::read(check, &scored).ok_or(Cause::NoData),
             }

@@ -1,7 +1,8 @@
 //! Facts and figures of a run, shown whether or not a check names them.
 
 use gate_model::{
-    Aggregate, Delivery, Endpoint, ErrorKind, Figure, Metric, Nanos, Percentile, Run, RunFacts, Sample, Scalar, Series,
+    Aggregate, Delivery, Endpoint, ErrorKind, Figure, GateSpec, Metric, Nanos, Percentile, Run, RunFacts, Sample,
+    Scalar, Series, TokenSource,
 };
 
 use crate::judge::Decided;
@@ -11,13 +12,18 @@ use crate::validity::{outcomes, several_tokens_an_event};
 /// The 99th percentile, in thousandths of a percent.
 const P99: u32 = 99_000;
 
+/// What a request goes through before its answer begins; shown where requests did, so that a reader sees which part
+/// of a TTFT has grown.
+const PHASES: [Series; 6] =
+    [Series::CapWait, Series::Dns, Series::Connect, Series::Tls, Series::Write, Series::Headers];
+
 /// The facts of a run, judged or not.
 pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
     let header = &run.header;
     let samples = shown(run, decided);
-    let streams = header.spec.target.delivery == Delivery::Streamed;
     let health = run.end.as_ref().map(|end| end.health).unwrap_or_default();
     let scored = Scored::of_run(&samples, &header.spec.slo, Some(health));
+    let is_open = header.spec.load.pace.rate().is_some();
     let last_end = run.samples.iter().filter_map(|sample| sample.end).max();
     RunFacts {
         run_id: header.run_id.clone(),
@@ -38,11 +44,13 @@ pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
             None => outcomes(run.samples.iter()),
         },
         duration: run.end.as_ref().map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
-        rates: scored.rates().map(|rates| (rates.planned, rates.achieved)),
-        cold_ttft: run.warmup.first().filter(|_| streams).and_then(cold_ttft),
-        send_lag: send_lag(&scored),
+        pace: header.imported_from.is_none().then_some(header.spec.load.pace),
+        token_sources: token_sources(&scored),
+        rates: scored.rates().filter(|_| is_open).map(|rates| (rates.planned, rates.achieved)),
+        cold_ttft: run.warmup.first().filter(|_| is_streamed(&header.spec)).and_then(cold_ttft),
+        send_lag: send_lag(&scored).filter(|_| is_open),
         health,
-        clock: header.clock.clone(),
+        reached: run.end.as_ref().and_then(|end| end.reached.clone()),
         percentiles: header.percentiles.clone(),
         imported_from: header.imported_from.clone(),
     }
@@ -56,7 +64,7 @@ pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (scenario, _) in (0_u16..).zip(&run.header.scenarios) {
         let scored = Scored::of_scenario(scenario, &samples, slo, decided.map(|decided| decided.health));
-        figures.extend(metrics(&scored, spec.target.delivery).into_iter().map(|metric| {
+        figures.extend(metrics(&scored, spec).into_iter().map(|metric| {
             let measured = scored.measure(metric);
             Figure { scenario, metric, value: scored.quantity(metric), n: measured.map_or(0, |measured| measured.n) }
         }));
@@ -64,10 +72,15 @@ pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
     figures
 }
 
+/// Whether answers are streams of tokens; embeddings are none.
+pub(crate) fn is_streamed(spec: &GateSpec) -> bool {
+    spec.target.delivery == Delivery::Streamed && spec.target.api.generates()
+}
+
 /// Which figures a scenario has.
-fn metrics(scored: &Scored<'_>, delivery: Delivery) -> Vec<Metric> {
+fn metrics(scored: &Scored<'_>, spec: &GateSpec) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    if delivery == Delivery::Streamed {
+    if is_streamed(spec) {
         metrics.extend(streamed(scored));
     }
     metrics.extend(both(Series::E2e));
@@ -75,12 +88,13 @@ fn metrics(scored: &Scored<'_>, delivery: Delivery) -> Vec<Metric> {
     if scored.good().is_some() {
         metrics.extend([Metric::Attainment, Metric::Scalar(Scalar::Goodput)]);
     }
-    metrics.extend([
-        Metric::Scalar(Scalar::ThroughputRequests),
-        Metric::Scalar(Scalar::ThroughputOutputTokens),
-        percentile(Series::InputTokens, Percentile::P50),
-        percentile(Series::OutputTokens, Percentile::P50),
-    ]);
+    let generates = spec.target.api.generates();
+    metrics.push(Metric::Scalar(Scalar::ThroughputRequests));
+    metrics.extend(generates.then_some(Metric::Scalar(Scalar::ThroughputOutputTokens)));
+    metrics.push(percentile(Series::InputTokens, Percentile::P50));
+    metrics.extend(generates.then(|| percentile(Series::OutputTokens, Percentile::P50)));
+    let phases = PHASES.into_iter().flat_map(both);
+    metrics.extend(phases.filter(|metric| scored.measure(*metric).is_some()));
     metrics
 }
 
@@ -122,6 +136,19 @@ fn cold_ttft(sample: &Sample) -> Option<Nanos> {
 }
 
 /// The median and the 99th percentile of the client's lateness.
+/// Where the output tokens of the `ok` requests come from, most frequent first.
+fn token_sources(scored: &Scored<'_>) -> Vec<(TokenSource, u32)> {
+    let mut sources: Vec<(TokenSource, u32)> = Vec::new();
+    for (_, source) in scored.ok().filter_map(Sample::output_tokens) {
+        match sources.iter_mut().find(|(known, _)| *known == source) {
+            Some((_, requests)) => *requests += 1,
+            None => sources.push((source, 1)),
+        }
+    }
+    sources.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
+    sources
+}
+
 fn send_lag(scored: &Scored<'_>) -> Option<(Nanos, Nanos)> {
     let at = |percentile| {
         let lag = nearest_rank(scored.values(Series::SendLag), percentile)?;

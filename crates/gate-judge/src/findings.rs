@@ -1,16 +1,20 @@
 //! What a reader should know of a run as a whole, and of a plan before it runs.
 
+use std::collections::BTreeMap;
+
 use gate_model::{
-    Cache, Check, CheckVerdict, Delivery, EndReason, Endpoint, Finding, GateSpec, Metric, Outcome, OutputLength, Rule,
-    Run, Sample, Scalar, Series, TokenSource,
+    Aggregate, Cache, Check, CheckVerdict, Clock, EndReason, Endpoint, Finding, GateSpec, Metric, Outcome,
+    OutputLength, Rule, Run, Sample, Scalar, Series, Stamping, TokenPolicy, TokenSource,
 };
 use gate_stats::binomial;
 
 use crate::course::ordered;
+use crate::facts::is_streamed;
 use crate::judge::Decided;
-use crate::rules::{allowed_share, rule};
+use crate::rules::quantile::allowed_share;
+use crate::rules::rule;
 use crate::scored::{Scored, count, measured};
-use crate::validity::{ClientFaults, outcomes, rate_limited};
+use crate::validity::{COALESCED, ClientFaults, outcomes, rate_limited};
 use crate::{BOUNDS_ALPHA, waiver};
 
 /// The design effect from which a small sample is not safe.
@@ -23,29 +27,40 @@ const BURST_SHARE: f64 = 0.05;
 const BURST_GAP: f64 = 1e6;
 /// The share by which output lengths may differ from the plan's.
 const LENGTH_DRIFT: f64 = 0.10;
+/// How many of those who answered are named.
+const NAMED: usize = 10;
 
 /// Whether a finding turns a passing gate yellow.
 ///
 /// Failures count in `errors.*`. A server that stops earlier than the plan's length does nothing wrong, unless it was
 /// asked to go on; prompts may repeat where a warm cache is what is measured. What a plan cannot prove was known
-/// before, and a field that was switched works.
+/// before, and a field that was switched works. Replicas are no news to who names the header that tells them; where
+/// they differ, their models or fingerprints do. What coalesced reads and a late clock may have done is for validity to
+/// say.
 pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
     match finding {
         // More than was asked for cannot be: the server's counts are wrong, and TPOT looks better than it is.
         Finding::ShortOutputs { planned, seen } => seen > planned || spec.prompts.output == OutputLength::Exact,
         Finding::RepeatedPrompts { .. } => spec.prompts.cache != Cache::Warm,
+        Finding::EstimatedTokens { .. } => spec.prompts.tokens == TokenPolicy::Usage,
         Finding::EndedEarly(_)
         | Finding::Killed { .. }
         | Finding::ClientSlow(_)
         | Finding::DesignEffect { .. }
         | Finding::Buffered { .. }
-        | Finding::EstimatedTokens { .. }
         | Finding::RateLimited { .. }
+        | Finding::Models { .. }
+        | Finding::Fingerprints { .. }
+        | Finding::Restarted { .. }
         | Finding::InsecureTls
         | Finding::WaiverEnded { .. } => true,
         Finding::Failure { .. }
         | Finding::CannotProve { .. }
         | Finding::MaxTokensFieldSwitched { .. }
+        | Finding::Replicas { .. }
+        | Finding::Coalesced { .. }
+        | Finding::NoKernelClock
+        | Finding::ClosedLoop
         | Finding::OnlyEndToEnd => false,
     }
 }
@@ -66,10 +81,14 @@ pub(crate) fn of_run(
     findings.extend(insecure(spec));
     findings.extend(faults.short.iter().chain(&faults.slow).cloned().map(Finding::ClientSlow));
     findings.extend(checks.iter().filter_map(bursts));
-    findings.extend(buffered(&scored));
+    // Of a stream that was held back whole, every event was read with later ones.
+    findings.extend(buffered(&scored).or_else(|| coalesced(run)));
+    findings.extend(restarted(&samples));
+    findings.extend(no_kernel_clock(run));
     findings.extend(estimated(&scored));
     findings.extend(lengths(&scored));
     findings.extend(rate_limited(&scored).map(|share| Finding::RateLimited { share }));
+    findings.extend(who_answered(&samples));
     findings.extend(repeated(run));
     findings.extend(switched(run));
     findings.extend(failures(&samples));
@@ -77,8 +96,8 @@ pub(crate) fn of_run(
     findings
 }
 
-/// What a plan cannot show: percentile checks that can be violated but not proven, and a gate that only looks
-/// at whole answers.
+/// What a plan cannot show: percentile checks that can be violated but not proven, a gate that only looks at whole
+/// answers, and objectives that a closed loop flatters.
 #[must_use]
 pub fn plan_notes(spec: &GateSpec, looks: &[u32]) -> Vec<Finding> {
     let n = ordered(looks).last().copied().unwrap_or(0);
@@ -90,16 +109,23 @@ pub fn plan_notes(spec: &GateSpec, looks: &[u32]) -> Vec<Finding> {
     };
     let whole: Vec<bool> = spec.checks.iter().filter_map(is_whole).collect();
     // Of an answer that comes whole there is nothing else to look at.
-    let streamed = spec.target.delivery == Delivery::Streamed;
-    if streamed && !whole.is_empty() && whole.into_iter().all(|whole| whole) {
+    if is_streamed(spec) && !whole.is_empty() && whole.into_iter().all(|whole| whole) {
         notes.push(Finding::OnlyEndToEnd);
+    }
+    let of_slo = |check: &Check| matches!(check.metric, Metric::Attainment | Metric::Scalar(Scalar::Goodput));
+    if spec.load.pace.rate().is_none() && spec.checks.iter().any(of_slo) {
+        notes.push(Finding::ClosedLoop);
     }
     notes
 }
 
 /// A percentile check for which even no exceedance at all is no proof.
 fn cannot_prove(check: &Check, n: u32) -> Option<Finding> {
-    let p0 = allowed_share(check).filter(|_| rule(check) == Rule::Quantile)?;
+    let (Rule::Quantile | Rule::Cluster, Metric::Series(_, aggregate)) = (rule(check), check.metric) else {
+        return None;
+    };
+    let (Aggregate::Percentile(percentile) | Aggregate::PercentileOfAll(percentile)) = aggregate else { return None };
+    let p0 = allowed_share(percentile, check.op)?;
     let proves = |n: u32| binomial::lower_tail(0, u64::from(n), p0).is_ok_and(|p_pass| p_pass <= BOUNDS_ALPHA);
     if proves(n) {
         return None;
@@ -158,6 +184,53 @@ fn is_burst(sample: &Sample) -> Option<bool> {
     Some(spread < BURST_SHARE * whole && spread < BURST_GAP * f64::from(gaps))
 }
 
+/// Whether many events have the stamp of later ones.
+fn coalesced(run: &Run) -> Option<Finding> {
+    let share = run.end.as_ref()?.health.coalesced_share?;
+    (share > COALESCED).then_some(Finding::Coalesced { share })
+}
+
+/// Whether the kernel's clock was wanted where there usually is one, and had nothing to say of what was received.
+fn no_kernel_clock(run: &Run) -> Option<Finding> {
+    let health = run.end.as_ref()?.health;
+    let on_linux = run.header.host.as_ref()?.system.starts_with("linux");
+    let received = run.samples.iter().any(|sample| sample.headers.is_some());
+    let fell_back = run.header.spec.load.clock == Clock::Auto && health.clock == Stamping::User;
+    (on_linux && received && fell_back).then_some(Finding::NoKernelClock)
+}
+
+fn restarted(samples: &[&Sample]) -> Option<Finding> {
+    let requests = count(samples.iter().filter(|sample| sample.restarts > 0).count());
+    (requests > 0).then_some(Finding::Restarted { requests })
+}
+
+/// Replicas, models and fingerprints, where there were several.
+fn who_answered(samples: &[&Sample]) -> Vec<Finding> {
+    let replicas = several(samples, |sample| sample.replica.as_deref());
+    let models = several(samples, |sample| sample.model.as_deref());
+    let fingerprints = several(samples, |sample| sample.fingerprint.as_deref());
+    let replicas = replicas.map(|(answered, count)| Finding::Replicas { answered, count });
+    let models = models.map(|(answered, _)| Finding::Models { answered });
+    let fingerprints = fingerprints.map(|(answered, _)| Finding::Fingerprints { answered });
+    [replicas, models, fingerprints].into_iter().flatten().collect()
+}
+
+/// The names that samples bear with their requests, most frequent first and then by name, and how many names there
+/// are; `None` of a single one.
+fn several<'a>(
+    samples: &[&'a Sample],
+    name: impl Fn(&'a Sample) -> Option<&'a str>,
+) -> Option<(Vec<(String, u32)>, u32)> {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in samples.iter().filter_map(|sample| name(sample)) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, u32)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
+    let named = counts.iter().take(NAMED).map(|(name, requests)| ((*name).to_owned(), *requests));
+    (counts.len() > 1).then(|| (named.collect(), count(counts.len())))
+}
+
 fn estimated(scored: &Scored<'_>) -> Option<Finding> {
     let sources: Vec<TokenSource> = scored.ok().filter_map(|sample| Some(sample.output_tokens()?.1)).collect();
     let estimated = sources.iter().filter(|source| **source == TokenSource::Estimated).count();
@@ -165,11 +238,11 @@ fn estimated(scored: &Scored<'_>) -> Option<Finding> {
     (estimated > 0).then_some(Finding::EstimatedTokens { share })
 }
 
-/// Output lengths against the plan's, over requests the server itself counted.
+/// Output lengths against the plan's, over requests whose tokens were counted.
 fn lengths(scored: &Scored<'_>) -> Option<Finding> {
     let (mut planned, mut seen, mut n) = (0.0, 0.0, 0.0);
     for sample in scored.ok() {
-        if let Some((tokens, TokenSource::Usage)) = sample.output_tokens() {
+        if let Some((tokens, TokenSource::Usage | TokenSource::Tokenizer)) = sample.output_tokens() {
             planned += f64::from(sample.planned_output);
             seen += tokens as f64;
             n += 1.0;

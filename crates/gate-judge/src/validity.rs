@@ -2,7 +2,7 @@
 
 use gate_model::{
     Bound, Cause, Check, CheckOutcome, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome, OutcomeCount, Sample,
-    Scalar, Series, Side, TokenSource, Unit,
+    Scalar, Series, Side, Stamping, TokenPolicy, TokenSource, Unit,
 };
 
 use crate::rules::{is_evidence, rule};
@@ -20,11 +20,14 @@ const LEAST_LATENESS: Nanos = Nanos::from_millis(5);
 const LATENESS_SHARE: f64 = 0.05;
 /// The share of requests that may be late.
 const LATE_REQUESTS: f64 = 0.05;
+/// The share of content events whose stamp may be an upper bound: a P95 leaves as many beyond it, so with more of them
+/// it may be one of theirs.
+pub(crate) const COALESCED: f64 = 0.05;
 /// The CPU share from which the client itself is the bottleneck.
 const CPU_BUSY: f64 = 0.90;
 
 /// Why a check cannot be measured at a look, by its requests alone.
-pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>) -> Option<Cause> {
+pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Option<Cause> {
     if scored.n() == 0 {
         return Some(Cause::NoData);
     }
@@ -42,12 +45,15 @@ pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>) -> Option<Cause> 
     {
         return Some(cause);
     }
-    (check.metric.needs_tokens() && is_estimated(check.metric, scored)).then_some(Cause::EstimatedTokens)
+    let unaccepted = tokens == TokenPolicy::Usage && check.metric.needs_tokens();
+    (unaccepted && is_estimated(check.metric, scored)).then_some(Cause::EstimatedTokens)
 }
 
-/// Requests with gaps that are of no single token, by the server's own count.
+/// Requests with gaps that are of no single token, by the server's own count or a tokenizer's.
 pub(crate) fn several_tokens_an_event(scored: &Scored<'_>) -> Option<Cause> {
-    let counted = |sample: &&Sample| sample.token_source(Series::Itl) == Some(TokenSource::Usage);
+    let counted = |sample: &&Sample| {
+        matches!(sample.token_source(Series::Itl), Some(TokenSource::Usage | TokenSource::Tokenizer))
+    };
     let (mut requests, mut of) = (0, 0);
     for sample in scored.ok().filter(counted).filter(|sample| sample.gaps.count() > 0) {
         of += 1;
@@ -96,12 +102,16 @@ pub(crate) struct ClientFaults {
     pub(crate) short: Option<Cause>,
     /// The client was slow: what it measured is no better than the truth, and may be worse.
     pub(crate) slow: Vec<Cause>,
+    /// Its loop was late, but the kernel stamped what came: only its own steps look slower than they were.
+    pub(crate) own_steps: Option<Cause>,
 }
 
 impl ClientFaults {
     /// Looks for them in the judged requests of all scenarios.
     pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health) -> Self {
-        let short = scored.rates().filter(|rates| {
+        // A closed loop has no planned rate to be short of.
+        let planned = scored.rates().filter(|_| spec.load.pace.rate().is_some());
+        let short = planned.filter(|rates| {
             rates.achieved < (1.0 - RATE_SHORT) * rates.planned && rates.behind_secs > LEAST_LATENESS.as_secs_f64()
         });
         let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.achieved });
@@ -114,9 +124,10 @@ impl ClientFaults {
         let limit = lateness_limit(spec, |_| true);
         let delay = health.loop_delay_p95.filter(|p95| *p95 > limit);
         let delay = delay.map(|p95| Cause::LoopDelay { p95, limit });
+        let (delay, own_steps) = if stamps_are_exact(health) { (None, delay) } else { (delay, None) };
 
         let busy = health.cpu_share.filter(|share| *share > CPU_BUSY).map(|share| Cause::ClientCpu { share });
-        Self { short, slow: [late, delay, busy].into_iter().flatten().collect() }
+        Self { short, slow: [late, delay, busy].into_iter().flatten().collect(), own_steps }
     }
 
     /// What is left of an outcome.
@@ -134,13 +145,25 @@ impl ClientFaults {
         }
         let is_bad = matches!(outcome, CheckOutcome::Violated | CheckOutcome::Inconclusive { side: Side::Over });
         let is_failures = matches!(check.metric, Metric::ErrorShare(_) | Metric::ErrorCount(_));
-        let cause = match (&self.short, self.slow.first()) {
+        let own_steps = self.own_steps.as_ref().filter(|_| is_own_step(check.metric));
+        let cause = match (&self.short, self.slow.first().or(own_steps)) {
             (Some(short), _) if !(is_failures && is_bad) => Some(short),
             (_, Some(slow)) if check.metric.is_latency() && is_bad => Some(slow),
             _ => None,
         };
         cause.map_or(outcome, |cause| CheckOutcome::CouldNotMeasure { cause: cause.clone() })
     }
+}
+
+/// Whether what was received has its true time, however late the client read it: the kernel stamped it, but for what
+/// came in one read with later bytes and has their stamp.
+fn stamps_are_exact(health: Health) -> bool {
+    health.clock == Stamping::Kernel && health.coalesced_share.is_none_or(|share| share <= COALESCED)
+}
+
+/// Whether a metric is of a step that ends with the client, whose end no kernel stamps.
+fn is_own_step(metric: Metric) -> bool {
+    matches!(metric, Metric::Series(Series::Dns | Series::Connect | Series::Tls | Series::Write, _))
 }
 
 /// Takes back what evidence cannot say with so few `ok` requests; a violation on what there is stands.

@@ -14,6 +14,12 @@ pub enum LoadError {
     /// The timer of the send schedule failed.
     #[error("keep the send schedule: {0}")]
     Timer(#[source] io::Error),
+    /// The kernel's clock was asked for, and doesn't work.
+    #[error("use `load.clock: kernel`: {problem}; use `auto` or `user`")]
+    Clock {
+        /// Why not.
+        problem: String,
+    },
     /// The target's URL is of a kind that cannot be sent to.
     #[error("send to `{scheme}:` URLs: not supported; use `http://` or `https://`")]
     Scheme {
@@ -31,6 +37,50 @@ pub enum LoadError {
     Ca {
         /// What is wrong with it.
         problem: String,
+    },
+    /// The file of the client's certificate is not what it should be.
+    #[error(
+        "read `target.tls.cert`: {problem}; it is a PEM file with the client's certificate, then those between it and \
+         one the server trusts"
+    )]
+    ClientCert {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The file of the client's key is not what it should be.
+    #[error("read `target.tls.key`: {problem}; it is a PEM file with the private key of `target.tls.cert`")]
+    ClientKey {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A variable that names a proxy holds something else.
+    #[error(
+        "use the proxy that `{variable}` names: it is not the URL of a proxy; write `http://user:password@host:port`, \
+         with other characters than letters and digits percent-encoded"
+    )]
+    ProxyUrl {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// A proxy of a kind that cannot be used.
+    #[error(
+        "use the proxy that `{variable}` names: `{scheme}://` proxies are not supported; use an `http://` one, or name \
+         the target's host in `no_proxy`"
+    )]
+    ProxyScheme {
+        /// The variable.
+        variable: &'static str,
+        /// The scheme of its URL.
+        scheme: String,
+    },
+    /// HTTP/2 without TLS through a proxy that passes requests on.
+    #[error(
+        "speak HTTP/2 without TLS through the proxy that `{variable}` names: not supported; use `load.http: 1`, or name \
+         the target's host in `no_proxy`"
+    )]
+    ProxyHttp2 {
+        /// The variable.
+        variable: &'static str,
     },
     /// There are no authorities to check a certificate by.
     #[error("read the authorities of `target.tls.roots`: {problem}; use `roots: webpki`, or install the system's")]
@@ -55,6 +105,9 @@ pub enum LoadError {
         /// The path.
         path: String,
     },
+    /// A request cannot be signed.
+    #[error("sign a request: {0}; check `target.url`")]
+    Sign(#[from] gate_wire::SignError),
     /// A thread of the run ended without its result.
     #[error("run the load: a thread of it ended early, which is a fault of gate; please report it")]
     Internal,

@@ -1,20 +1,25 @@
 //! One request and its response: from a connection to the outcome.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use gate_model::{Delivery, Nanos, Outcome};
 use gate_wire::{BodyEnd, Decoder, Event, conclude};
-use http::{HeaderMap, Request, Response, header};
-use http_body_util::{BodyExt, Full};
+use http::{HeaderMap, Response, header};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::timeout_at;
+use tokio::task::yield_now;
+use tokio::time::{Sleep, timeout_at};
 
 use crate::client::{Client, Cut, unanswered};
 use crate::clock::{Zero, later};
 use crate::connection::{Connection, Unanswered};
 use crate::record::{Ending, Measurement, Record};
-use crate::requests::Prepared;
+use crate::requests::{Draft, Prepared};
+use crate::stamped::Receipt;
 use crate::target::ConnectError;
 use crate::words::{self, Loss};
 
@@ -28,7 +33,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Which connection a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// One at rest; a new one where there is none.
+    /// One at rest or shared; a new one where there is none.
     Pool,
     /// A new one.
     New,
@@ -40,23 +45,36 @@ pub(crate) struct Timing {
     pub(crate) zero: Zero,
     pub(crate) intended: Nanos,
     pub(crate) start: Instant,
+    /// When it had its slot, under a cap.
+    pub(crate) slot: Option<Instant>,
+}
+
+impl Timing {
+    /// From when its time limits count: what it waits for before is no fault of the server's.
+    pub(crate) fn begun(&self) -> Instant {
+        self.slot.unwrap_or(self.start)
+    }
 }
 
 /// Sends a request and follows it to its end. Always gives a sample, and never sends twice.
 pub(crate) async fn measure(client: &Client, prepared: Prepared, timing: Timing, source: Source) -> Measurement {
-    let mut record = Record::new(&prepared.planned, timing.intended, timing.start, timing.zero);
-    let deadline = later(timing.start, client.timeouts.total);
-    let ending = client.within(deadline, exchange(client, prepared.request, source, &mut record)).await;
-    record.finish(ending, &client.redactor)
+    let terms = &client.terms;
+    let mut record = Record::new(&prepared.planned, timing);
+    let deadline = later(timing.begun(), terms.timeouts.total);
+    let ending = terms.within(deadline, exchange(client, &prepared.draft, source, &mut record)).await;
+    record.finish(ending, &terms.redactor)
 }
 
-async fn exchange(client: &Client, request: Request<Full<Bytes>>, source: Source, record: &mut Record) -> Ending {
-    let (connection, response) = match answer(client, request, source, record).await {
+async fn exchange(client: &Client, draft: &Draft, source: Source, record: &mut Record) -> Ending {
+    let terms = &client.terms;
+    let (connection, response) = match answer(client, draft, source, record).await {
         Ok(answer) => answer,
         Err(ending) => return ending,
     };
-    let read = connection.stamps().read().unwrap_or_else(Instant::now);
-    record.headers(response.status().as_u16(), read);
+    record.headers(response.status().as_u16(), connection.stamps().last().at);
+    if let Some(replica) = terms.replica.as_ref().and_then(|name| response.headers().get(name)) {
+        record.replica(&String::from_utf8_lossy(replica.as_bytes()), &terms.redactor);
+    }
     if !response.status().is_success() {
         return error_answer(client, connection, response, record).await;
     }
@@ -72,57 +90,60 @@ async fn exchange(client: &Client, request: Request<Full<Bytes>>, source: Source
 /// The head of the response, with the connection it came on.
 async fn answer(
     client: &Client,
-    mut request: Request<Full<Bytes>>,
+    draft: &Draft,
     source: Source,
     record: &mut Record,
 ) -> Result<(Connection, Response<Incoming>), Ending> {
     let deadline = first_token_deadline(client, record);
     loop {
-        let idle = if source == Source::Pool { client.pool.take().await } else { None };
-        let is_new = idle.is_none();
-        let mut connection = match idle {
+        let ready = if source == Source::Pool { client.pool.take().await } else { None };
+        let is_new = ready.is_none();
+        let mut connection = match ready {
             Some(connection) => connection,
             None => connect(client, record).await?,
         };
-        record.sent_on(connection.stamps());
+        let request = draft.request().map_err(|error| Ending::new(Outcome::Cancelled, error.to_string()))?;
+        record.writing(Instant::now(), connection.begin());
         let answered = timeout_at(deadline.into(), connection.send(request)).await;
         match answered.map_err(|_| no_first_token(client))? {
             Ok(response) => return Ok((connection, response)),
-            Err(Unanswered::Unsent(unsent)) if !is_new => {
+            Err(Unanswered::Unsent) if !is_new => {
                 tracing::debug!("a connection closed before the request was written; another takes it");
-                request = *unsent;
             }
-            Err(Unanswered::Unsent(_)) => return Err(unanswered(Loss::Closed)),
+            Err(Unanswered::Unsent) => return Err(unanswered(Loss::Closed)),
             Err(Unanswered::Failed(error)) => return Err(unanswered(connection.loss(&error))),
         }
     }
 }
 
 async fn connect(client: &Client, record: &mut Record) -> Result<Connection, Ending> {
+    let timeouts = &client.terms.timeouts;
     let first_token = first_token_deadline(client, record);
-    let deadline = later(Instant::now(), client.timeouts.connect);
-    match client.connect(deadline.min(first_token)).await {
-        Ok(connection) => {
-            record.connected(Instant::now());
+    let deadline = later(Instant::now(), timeouts.connect);
+    // In a box: what connecting and a handshake need is not kept for as long as the stream lasts.
+    match Box::pin(client.connect(deadline.min(first_token))).await {
+        Ok((connection, phases)) => {
+            record.connected(Instant::now(), phases);
+            client.opened(&connection);
             Ok(connection)
         }
         Err(ConnectError::Late(_)) if first_token < deadline => Err(no_first_token(client)),
         Err(error) => {
             if let ConnectError::Exhausted(what) = error {
                 // The target has no part in it: the run ends, and nothing is said of the target.
-                client.cut(Cut::Exhausted(what));
+                client.terms.cut(Cut::Exhausted(what));
             }
-            Err(Ending::new(error.outcome(), error.words(client.timeouts.connect)))
+            Err(Ending::new(error.outcome(), error.words(timeouts.connect)))
         }
     }
 }
 
 fn first_token_deadline(client: &Client, record: &Record) -> Instant {
-    later(record.start(), client.timeouts.first_token)
+    later(record.begun(), client.terms.timeouts.first_token)
 }
 
 fn no_first_token(client: &Client) -> Ending {
-    Ending::new(Outcome::TimeoutFirstToken, format!("no token within {}", client.timeouts.first_token))
+    Ending::new(Outcome::TimeoutFirstToken, format!("no token within {}", client.terms.timeouts.first_token))
 }
 
 fn compression(headers: &HeaderMap) -> Option<String> {
@@ -141,7 +162,7 @@ impl Wait {
     fn next(client: &Client, record: &Record, terminal: Option<Instant>) -> Self {
         match (terminal, record.last_event_since_token()) {
             (Some(terminal), _) => Self::EndOfBody(terminal + DRAIN),
-            (None, Some(event)) => Self::NextEvent(later(event, client.timeouts.stall)),
+            (None, Some(event)) => Self::NextEvent(later(event, client.terms.timeouts.stall)),
             (None, None) => Self::FirstToken(first_token_deadline(client, record)),
         }
     }
@@ -152,6 +173,52 @@ impl Wait {
     }
 }
 
+/// How many frames are taken at once before it is the turn of other requests.
+const FRAMES_A_TURN: u32 = 64;
+
+/// Waits for frames of a body, each until a deadline of its own.
+struct Patience {
+    /// One timer serves all: it is set again only when it rings too early, not with every frame.
+    timer: Pin<Box<Sleep>>,
+    /// How many frames came without a wait.
+    at_once: u32,
+}
+
+impl Patience {
+    fn until(deadline: Instant) -> Self {
+        let left = deadline.saturating_duration_since(Instant::now());
+        Self { timer: Box::pin(tokio::time::sleep(left)), at_once: 0 }
+    }
+
+    /// Waits for `wanted` until a deadline; `None` where that passes first.
+    async fn wait<F: Future>(&mut self, deadline: Instant, wanted: F) -> Option<F::Output> {
+        if self.at_once == FRAMES_A_TURN {
+            self.at_once = 0;
+            yield_now().await;
+        }
+        self.at_once += 1;
+        let mut wanted = pin!(wanted);
+        poll_fn(|cx| {
+            if let Poll::Ready(output) = wanted.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            self.at_once = 0;
+            let deadline = deadline.into();
+            if deadline < self.timer.deadline() {
+                self.timer.as_mut().reset(deadline);
+            }
+            while self.timer.as_mut().poll(cx).is_ready() {
+                if self.timer.deadline() >= deadline {
+                    return Poll::Ready(None);
+                }
+                self.timer.as_mut().reset(deadline);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
 /// Decodes the body of a 2xx response as it comes.
 async fn stream(
     client: &Client,
@@ -159,21 +226,24 @@ async fn stream(
     response: Response<Incoming>,
     record: &mut Record,
 ) -> Ending {
+    let terms = &client.terms;
     let (head, mut body) = response.into_parts();
-    let mut decoder = client.dialect.decoder(client.delivery);
-    let note = |record: &mut Record, event: Event, at| match client.delivery {
-        Delivery::Streamed => record.event(event.kind, at),
-        Delivery::Whole => record.whole(event.kind, at),
+    let stamps = Arc::clone(connection.stamps());
+    let mut decoder = terms.dialect.decoder(terms.delivery, terms.keep());
+    let note = |record: &mut Record, event: Event, read: Receipt| match terms.delivery {
+        Delivery::Streamed => record.event(event.kind, read, &stamps),
+        Delivery::Whole => record.whole(event.kind, read.at),
     };
+    let mut patience = Patience::until(first_token_deadline(client, record));
     let mut terminal = None;
     let end = loop {
         let wait = Wait::next(client, record, terminal);
-        let Ok(frame) = timeout_at(wait.deadline().into(), connection.drive(body.frame())).await else {
+        let Some(frame) = patience.wait(wait.deadline(), connection.drive(body.frame())).await else {
             match wait {
                 Wait::FirstToken(_) => return no_first_token(client),
                 Wait::NextEvent(_) => {
-                    let stall = client.timeouts.stall;
-                    record.stream(decoder.state(), &client.redactor);
+                    let stall = terms.timeouts.stall;
+                    record.stream(decoder.state(), &terms.redactor);
                     return Ending::new(Outcome::TimeoutStall, format!("no event for {stall} in mid-stream"));
                 }
                 Wait::EndOfBody(_) => break BodyEnd::Clean,
@@ -181,32 +251,33 @@ async fn stream(
         };
         match frame {
             Some(Ok(frame)) => {
-                let read = connection.stamps().read().unwrap_or_else(Instant::now);
+                let read = stamps.last();
                 let bytes = frame.data_ref().map_or(&[][..], |bytes| bytes);
                 record.bytes(bytes.len());
                 decoder.feed(bytes, &mut |event| note(record, event, read));
                 if decoder.state().ended {
-                    terminal.get_or_insert(read);
+                    terminal.get_or_insert(read.at);
                 }
                 if is_failed(&*decoder) {
-                    record.ended(read);
+                    record.ended(read.at);
                     break BodyEnd::Clean;
                 }
             }
             None => {
-                let ended = connection.stamps().ended().unwrap_or_else(Instant::now);
-                decoder.finish(&mut |event| note(record, event, ended));
+                let ended = stamps.ended();
+                let last = Receipt { at: ended, ..stamps.last() };
+                decoder.finish(&mut |event| note(record, event, last));
                 record.ended(ended);
-                client.pool.put(connection).await;
+                client.release(connection).await;
                 break BodyEnd::Clean;
             }
             Some(Err(error)) => {
-                record.ended(connection.stamps().ended().unwrap_or_else(Instant::now));
+                record.ended(stamps.ended());
                 match connection.loss(&error) {
-                    Loss::Reset | Loss::Tls(_) => break BodyEnd::Reset,
+                    Loss::Reset | Loss::Ended(_) | Loss::Tls(_) => break BodyEnd::Reset,
                     Loss::Garbled(words) if terminal.is_none() => {
-                        record.stream(decoder.state(), &client.redactor);
-                        return Ending::new(Outcome::Decode, format!("the answer's framing is broken: {words}"));
+                        record.stream(decoder.state(), &terms.redactor);
+                        return Ending::new(Outcome::Decode, format!("the answer's framing is broken: it is {words}"));
                     }
                     // The decoder's state says whether anything is missing.
                     Loss::Closed | Loss::Garbled(_) | Loss::Encrypted => break BodyEnd::Clean,
@@ -214,7 +285,11 @@ async fn stream(
             }
         }
     };
-    record.stream(decoder.state(), &client.redactor);
+    record.stream(decoder.state(), &terms.redactor);
+    let is_counted = decoder.state().usage.is_some_and(|usage| usage.output.is_some());
+    if let Some(transcript) = decoder.transcript().filter(|transcript| !is_counted && !transcript.cut) {
+        record.text(transcript.generated());
+    }
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let (outcome, message) = conclude(decoder.state(), content_type, end);
     Ending { outcome, message }
@@ -255,20 +330,21 @@ async fn error_answer(
     response: Response<Incoming>,
     record: &mut Record,
 ) -> Ending {
+    let terms = &client.terms;
     let (head, body) = response.into_parts();
-    let deadline = (Instant::now() + ERROR_BODY_WAIT).min(later(record.start(), client.timeouts.total));
+    let deadline = (Instant::now() + ERROR_BODY_WAIT).min(later(record.begun(), terms.timeouts.total));
     let (bytes, rest) = error_body(&mut connection, body, deadline).await;
     record.bytes(bytes.len());
-    record.ended(connection.stamps().ended().unwrap_or_else(Instant::now));
+    record.ended(connection.stamps().ended());
     if rest == Rest::None {
-        client.pool.put(connection).await;
+        client.release(connection).await;
     }
-    record.wants(client.dialect.wants_field(head.status.as_u16(), &bytes));
+    record.wants(terms.dialect.wants_field(head.status.as_u16(), &bytes));
     // Secrets go before the message is cut to its length, so that no part of one is left standing.
     let text = String::from_utf8_lossy(&bytes);
-    let message = client.dialect.error_message(client.redactor.redact(&text).as_bytes());
+    let message = terms.dialect.error_message(terms.redactor.redact(&text).as_bytes());
     let location = head.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-    let location = location.map(|location| words::clean(location, &client.redactor));
+    let location = location.map(|location| words::clean(location, &terms.redactor));
     let outcome = match head.status.as_u16() {
         429 => Outcome::Http429,
         300..=499 => Outcome::Http4xx,

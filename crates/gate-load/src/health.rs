@@ -5,27 +5,23 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use gate_model::{Health, Histogram, Nanos};
+use gate_model::{Health, Histogram, Nanos, Sample, Stamping};
 
 use crate::alarm::Alarm;
+use crate::worker::Shift;
 
-/// How often the I/O thread's lateness is probed.
+/// How often an I/O thread's lateness is probed.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Watches the I/O thread and the process from its making to [`Watch::health`].
-pub(crate) struct Watch {
-    start: Instant,
-    cpu: Option<Nanos>,
+/// How late the thread it was made on wakes for a timer of its own.
+#[derive(Default)]
+pub(crate) struct Probe {
     delays: Rc<RefCell<Histogram>>,
 }
 
-impl Watch {
-    pub(crate) fn new() -> Self {
-        Self { start: Instant::now(), cpu: cpu_time(), delays: Rc::default() }
-    }
-
-    /// Probes the thread's lateness for as long as it is polled.
-    pub(crate) fn probe(&self) -> impl Future<Output = io::Result<()>> + 'static {
+impl Probe {
+    /// Probes for as long as it is polled.
+    pub(crate) fn watch(&self) -> impl Future<Output = io::Result<()>> + 'static {
         let delays = Rc::clone(&self.delays);
         async move {
             let mut alarm = Alarm::new()?;
@@ -38,15 +34,49 @@ impl Watch {
     }
 
     /// What was seen.
-    pub(crate) fn health(&self) -> Health {
+    pub(crate) fn delays(&self) -> Histogram {
+        self.delays.borrow().clone()
+    }
+}
+
+/// Watches the process from its making to [`Watch::health`].
+pub(crate) struct Watch {
+    start: Instant,
+    cpu: Option<Nanos>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now(), cpu: cpu_time() }
+    }
+
+    /// What was seen, and what each I/O thread saw: the worst of their delays counts.
+    pub(crate) fn health(&self, clock: Stamping, shifts: &[Shift]) -> Health {
         let elapsed = self.start.elapsed().as_secs_f64();
         let used = cpu_time().zip(self.cpu).map(|(now, then)| (now - then).as_secs_f64());
         let available = elapsed * f64::from(cores());
-        let cpu_share = used.filter(|_| available > 0.0).map(|used| (used / available).clamp(0.0, 1.0));
-        let delays = self.delays.borrow();
-        let rank = delays.count().saturating_mul(95).div_ceil(100);
-        Health { cpu_share, loop_delay_p95: delays.at_rank(rank) }
+        let worst = |delays: fn(&Shift) -> Option<&Histogram>| shifts.iter().filter_map(delays).filter_map(p95).max();
+        Health {
+            clock,
+            read_delay_p95: worst(|shift| shift.read_delays.as_ref()),
+            coalesced_share: None,
+            cpu_share: used.filter(|_| available > 0.0).map(|used| (used / available).clamp(0.0, 1.0)),
+            loop_delay_p95: worst(|shift| Some(&shift.loop_delays)),
+        }
     }
+}
+
+fn p95(delays: &Histogram) -> Option<Nanos> {
+    delays.at_rank(delays.count().saturating_mul(95).div_ceil(100))
+}
+
+/// The share of content events whose time is an upper bound; absent where there is no content.
+pub(crate) fn coalesced_share(samples: &[Sample]) -> Option<f64> {
+    // One whole body shows no event's time.
+    let streams = || samples.iter().filter(|sample| sample.first_token.is_some());
+    let sum = |count: fn(&Sample) -> u32| streams().map(|sample| f64::from(count(sample))).sum::<f64>();
+    let content = sum(|sample| sample.content_events);
+    (content > 0.0).then(|| sum(|sample| sample.coalesced) / content)
 }
 
 /// Cores this process may use.

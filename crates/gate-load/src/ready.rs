@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use gate_model::{Nanos, Ready, ReadyPath};
-use http::{Request, Response, StatusCode};
-use http_body_util::Full;
+use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
@@ -14,7 +12,7 @@ use crate::client::{Client, ENCRYPTED, unanswered};
 use crate::clock::later;
 use crate::connection::{Connection, Unanswered};
 use crate::exchange::error_body;
-use crate::requests::Writer;
+use crate::requests::{Draft, Writer};
 use crate::target::ConnectError;
 use crate::tls::TlsFault;
 use crate::words::Loss;
@@ -29,7 +27,7 @@ struct Question {
     /// For messages.
     name: String,
     kind: Kind,
-    request: Request<Full<Bytes>>,
+    draft: Draft,
     /// At most.
     wait: Duration,
 }
@@ -61,17 +59,17 @@ fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Ques
         Ok::<_, LoadError>(Question {
             name: format!("GET {path}"),
             kind: Kind::Path,
-            request: writer.get(path)?,
+            draft: writer.get(path)?,
             wait: GET_WAIT,
         })
     };
     Ok(match &ready.path {
         ReadyPath::Path(path) => vec![get(path)?],
         ReadyPath::Auto => {
-            let request = writer.hello()?;
-            let name = format!("POST {}", request.uri().path());
-            let wait = ready.within.to_duration().min(client.timeouts.total.to_duration());
-            vec![get("/health")?, get(&writer.models_path())?, Question { name, kind: Kind::Request, request, wait }]
+            let draft = writer.hello()?;
+            let name = format!("POST {}", draft.path());
+            let wait = ready.within.to_duration().min(client.terms.timeouts.total.to_duration());
+            vec![get("/health")?, get(&writer.models_path())?, Question { name, kind: Kind::Request, draft, wait }]
         }
     })
 }
@@ -87,13 +85,11 @@ pub(crate) async fn until_ready(
 ) -> Result<Result<(), String>, LoadError> {
     let start = Instant::now();
     let deadline = later(start, ready.within);
-    if let Err(words) = client.target.resolve().await {
-        return Ok(Err(format!("{words}; check `target.url`")));
-    }
     let mut questions = questions(ready, writer, client)?.into_iter().peekable();
     let Some(mut question) = questions.next() else { return Ok(Ok(())) };
     loop {
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
+        client.terms.target.look_up_again();
         let last = match ask(client, writer, &question, left).await {
             Reply::Ready => return Ok(Ok(())),
             Reply::Never(words) => return Ok(Err(words)),
@@ -120,24 +116,36 @@ pub(crate) async fn until_ready(
 
 async fn ask(client: &Client, writer: &Writer, question: &Question, left: Duration) -> Reply {
     let name = &question.name;
-    let limit = client.timeouts.connect.to_duration().min(left);
+    let limit = client.terms.timeouts.connect.to_duration().min(left);
     let mut connection = match client.connect(Instant::now() + limit).await {
-        Ok(connection) => connection,
+        Ok((connection, _)) => connection,
         // A port that is forwarded to a container accepts before anything listens behind it.
-        Err(ConnectError::Refused(words) | ConnectError::Tls(TlsFault::Lost(words))) => return Reply::NotYet(words),
-        Err(ConnectError::Tls(TlsFault::Failed(words))) => return Reply::Never(words),
-        Err(error) => return Reply::Never(format!("{}; check `target.url`", error.words(limit.into()))),
+        Err(ConnectError::NotYet(words) | ConnectError::Tls(TlsFault::Lost(words))) => return Reply::NotYet(words),
+        Err(error @ (ConnectError::Late(_) | ConnectError::Failed(_))) => {
+            let place = client.terms.target.named_by();
+            return Reply::Never(format!("{}; check `{place}`", error.words(limit.into())));
+        }
+        Err(error) => return Reply::Never(error.words(limit.into())),
     };
     let wait = question.wait.min(left);
-    match timeout(wait, connection.send(question.request.clone())).await {
+    let request = match question.draft.request() {
+        Ok(request) => request,
+        Err(error) => return Reply::Never(error.to_string()),
+    };
+    match timeout(wait, connection.send(request)).await {
         Ok(Ok(response)) => {
             let status = response.status();
+            if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                && let Some(forward) = client.terms.target.forward()
+            {
+                return Reply::Never(forward.proxy.unauthorised());
+            }
             if question.kind == Kind::Request && status == StatusCode::BAD_REQUEST {
                 learn_field(client, writer, &mut connection, response, wait.min(GET_WAIT)).await;
             }
             reply(status, name)
         }
-        Ok(Err(Unanswered::Unsent(_))) => Reply::NotYet("the server closed the connection at once".to_owned()),
+        Ok(Err(Unanswered::Unsent)) => Reply::NotYet("the server closed the connection at once".to_owned()),
         Ok(Err(Unanswered::Failed(error))) => match connection.loss(&error) {
             Loss::Encrypted => Reply::Never(ENCRYPTED.to_owned()),
             Loss::Tls(words) => Reply::Never(words),
@@ -160,7 +168,7 @@ async fn learn_field(
 ) {
     let status = response.status().as_u16();
     let (body, _) = error_body(connection, response.into_body(), Instant::now() + wait).await;
-    if let Some(field) = client.dialect.wants_field(status, &body) {
+    if let Some(field) = client.terms.dialect.wants_field(status, &body) {
         writer.switch_to(field);
     }
 }

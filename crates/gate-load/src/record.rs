@@ -1,13 +1,13 @@
 //! From what happens to a request to its sample.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use gate_model::{MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sample};
 use gate_wire::{EventKind, StreamState};
 
-use crate::clock::Zero;
-use crate::stamped::Stamps;
+use crate::exchange::Timing;
+use crate::stamped::{Receipt, Sent, Stamps};
+use crate::target::Phases;
 use crate::words::clean;
 
 /// How a request ended.
@@ -27,14 +27,15 @@ impl Ending {
 /// A sample in the making.
 pub(crate) struct Record {
     sample: Sample,
-    zero: Zero,
-    start: Instant,
-    /// Of the connection in use.
-    stamps: Option<Arc<Stamps>>,
+    timing: Timing,
+    /// Of the request on the connection in use.
+    sent: Option<Sent>,
     /// The last event of any kind.
     last_event: Option<Instant>,
     /// The field that the server's refusal wants for the length of answers.
     wanted: Option<MaxTokensField>,
+    /// The text of the answer.
+    text: Option<String>,
 }
 
 /// What came of a request.
@@ -42,35 +43,51 @@ pub(crate) struct Measurement {
     pub(crate) sample: Sample,
     /// The field that the server's refusal wants for the length of answers.
     pub(crate) wanted: Option<MaxTokensField>,
+    /// The text of the answer, where it is kept.
+    pub(crate) text: Option<String>,
 }
 
 impl Record {
-    /// A request that the schedule takes up at `start`.
-    pub(crate) fn new(planned: &PlannedRequest, intended: Nanos, start: Instant, zero: Zero) -> Self {
-        let sample = Sample { intended, start: Some(zero.point(start)), ..Sample::unsent(planned) };
-        Self { sample, zero, start, stamps: None, last_event: None, wanted: None }
+    /// A request that the schedule has taken up.
+    pub(crate) fn new(planned: &PlannedRequest, timing: Timing) -> Self {
+        let Timing { zero, intended, start, slot } = timing;
+        let cap_wait = slot.map(|slot| slot.saturating_duration_since(start).into());
+        let sample = Sample { intended, start: Some(zero.point(start)), cap_wait, ..Sample::unsent(planned) };
+        Self { sample, timing, sent: None, last_event: None, wanted: None, text: None }
     }
 
-    /// When the schedule took it up.
-    pub(crate) fn start(&self) -> Instant {
-        self.start
+    /// From when its time limits count.
+    pub(crate) fn begun(&self) -> Instant {
+        self.timing.begun()
+    }
+
+    fn point(&self, at: Instant) -> Nanos {
+        self.timing.zero.point(at)
     }
 
     /// A new connection stands.
-    pub(crate) fn connected(&mut self, at: Instant) {
-        self.sample.connected = Some(self.zero.point(at));
+    pub(crate) fn connected(&mut self, at: Instant, phases: Phases) {
+        self.sample.connected = Some(self.point(at));
+        self.sample.dns = phases.dns.map(Nanos::from);
+        self.sample.connect = Some(phases.connect.into());
+        self.sample.tls = phases.tls.map(Nanos::from);
     }
 
-    /// It is sent on a connection with these stamps.
-    pub(crate) fn sent_on(&mut self, stamps: &Arc<Stamps>) {
-        stamps.begin();
-        self.stamps = Some(Arc::clone(stamps));
+    /// A connection takes it up.
+    pub(crate) fn writing(&mut self, at: Instant, sent: Sent) {
+        self.sample.writing = Some(self.point(at));
+        self.sent = Some(sent);
     }
 
     /// Status and headers came.
     pub(crate) fn headers(&mut self, status: u16, at: Instant) {
         self.sample.status = Some(status);
-        self.sample.headers = Some(self.zero.point(at));
+        self.sample.headers = Some(self.point(at));
+    }
+
+    /// This replica answers.
+    pub(crate) fn replica(&mut self, name: &str, redactor: &Redactor) {
+        self.sample.replica = Some(clean(name, redactor));
     }
 
     /// Bytes of the body came.
@@ -78,11 +95,11 @@ impl Record {
         self.sample.body_bytes += count as u64;
     }
 
-    /// A read completed an event.
-    pub(crate) fn event(&mut self, kind: EventKind, at: Instant) {
-        let point = self.zero.point(at);
+    /// A read of the connection with these stamps completed an event.
+    pub(crate) fn event(&mut self, kind: EventKind, read: Receipt, stamps: &Stamps) {
+        let point = self.point(read.at);
         let sample = &mut self.sample;
-        self.last_event = Some(at);
+        self.last_event = Some(read.at);
         sample.events = sample.events.saturating_add(1);
         sample.first_event.get_or_insert(point);
         if kind == EventKind::End {
@@ -92,17 +109,19 @@ impl Record {
             sample.first_answer.get_or_insert(point);
         }
         if kind.is_content() {
+            sample.coalesced = sample.coalesced.saturating_add(stamps.content(read));
             sample.record_token(point);
         }
     }
 
     /// A whole body was complete. When its first token was there, nobody knows.
     pub(crate) fn whole(&mut self, kind: EventKind, at: Instant) {
+        let point = self.point(at);
         let sample = &mut self.sample;
         sample.events = sample.events.saturating_add(1);
         if kind.is_content() {
             sample.content_events = 1;
-            sample.last_token = Some(self.zero.point(at));
+            sample.last_token = Some(point);
         }
     }
 
@@ -118,21 +137,32 @@ impl Record {
 
     /// The body ended; a terminal event before it stands.
     pub(crate) fn ended(&mut self, at: Instant) {
-        self.sample.end.get_or_insert(self.zero.point(at));
+        let point = self.point(at);
+        self.sample.end.get_or_insert(point);
     }
 
     /// What the stream said about itself.
     pub(crate) fn stream(&mut self, state: &StreamState, redactor: &Redactor) {
-        self.sample.usage = state.usage;
-        self.sample.finish_reason = state.finish_reason.as_deref().map(|reason| clean(reason, redactor));
-        self.sample.embedded_server_error = state.error.as_ref().is_some_and(|error| error.server);
+        let said = |text: &Option<String>| text.as_deref().map(|text| clean(text, redactor));
+        let sample = &mut self.sample;
+        sample.usage = state.usage;
+        sample.finish_reason = said(&state.finish_reason);
+        sample.model = said(&state.model);
+        sample.fingerprint = said(&state.fingerprint);
+        sample.restarts = state.restarts;
+        sample.embedded_server_error = state.error.as_ref().is_some_and(|error| error.server);
+    }
+
+    /// The text of the answer.
+    pub(crate) fn text(&mut self, text: String) {
+        self.text = Some(text);
     }
 
     /// The sample, and what else there is to say.
     pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Measurement {
-        self.sample.sent = self.stamps.and_then(|stamps| stamps.sent()).map(|sent| self.zero.point(sent));
+        self.sample.sent = self.sent.as_ref().and_then(Sent::at).map(|sent| self.point(sent));
         self.sample.outcome = ending.outcome;
         self.sample.error = ending.message.map(|message| clean(&message, redactor));
-        Measurement { sample: self.sample, wanted: self.wanted }
+        Measurement { sample: self.sample, wanted: self.wanted, text: self.text }
     }
 }

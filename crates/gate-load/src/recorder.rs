@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use gate_model::{Decision, JournalLine, Outcome, Redactor, Referee, RunEnd, RunHeader, Sample};
+use gate_model::{CountTokens, Decision, JournalLine, Outcome, Redactor, Referee, RunEnd, RunHeader, Sample};
 
 use crate::{LoadError, Progress, Stop};
 
@@ -55,6 +55,8 @@ pub(crate) struct Recorder<'a> {
     samples: Vec<Sample>,
     /// Those that ended before an earlier one did.
     early: BTreeMap<u32, Sample>,
+    /// The texts of answers whose tokens the server did not count.
+    texts: Vec<(u32, String)>,
     /// Looks to come.
     looks: std::iter::Peekable<std::vec::IntoIter<u32>>,
     /// The look at which the referee stopped the run.
@@ -70,6 +72,7 @@ impl<'a> Recorder<'a> {
             warmup: Vec::new(),
             samples: Vec::new(),
             early: BTreeMap::new(),
+            texts: Vec::new(),
             looks: looks.into_iter().peekable(),
             stopped_at: None,
             halt,
@@ -91,9 +94,11 @@ impl<'a> Recorder<'a> {
     pub(crate) fn ended(
         &mut self,
         sample: Sample,
+        text: Option<String>,
         referee: &mut dyn Referee,
         observe: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), LoadError> {
+        self.texts.extend(text.map(|text| (sample.index, text)));
         let line = JournalLine::Sample(Box::new(sample));
         self.journal.write(&line)?;
         if let JournalLine::Sample(sample) = line {
@@ -123,9 +128,23 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Everything measured, in send order, and the journal.
-    pub(crate) fn finish(mut self) -> (Journal<'a>, Vec<Sample>, Vec<Sample>) {
+    /// Counts the tokens of the answers whose tokens the server did not, now that nothing is measured any more. Gives
+    /// the journal, and all samples in send order.
+    pub(crate) fn finish(
+        mut self,
+        counter: Option<&dyn CountTokens>,
+    ) -> Result<(Journal<'a>, Vec<Sample>, Vec<Sample>), LoadError> {
         self.samples.extend(std::mem::take(&mut self.early).into_values());
-        (self.journal, self.warmup, self.samples)
+        let Some(counter) = counter else { return Ok((self.journal, self.warmup, self.samples)) };
+        for (index, text) in self.texts {
+            let Some(output) = counter.count(&text) else { continue };
+            self.journal.write(&JournalLine::Counted { index, output })?;
+            if let Ok(at) = self.samples.binary_search_by_key(&index, |sample| sample.index)
+                && let Some(sample) = self.samples.get_mut(at)
+            {
+                sample.counted_output = Some(output);
+            }
+        }
+        Ok((self.journal, self.warmup, self.samples))
     }
 }

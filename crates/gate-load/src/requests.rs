@@ -1,27 +1,61 @@
 //! The bytes of requests; measured ones are written ahead of the time they are due.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use gate_model::{
-    Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Plan, PlannedRequest, Prompt, Prompts, Role,
-    Secret,
+    AwsCredentials, Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Plan, PlannedRequest, Prompt,
+    Prompts, Role, Secret,
 };
-use gate_wire::{Ask, Dialect, dialect};
+use gate_wire::{Ask, Dialect, WireRequest, dialect, sign};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::Full;
 use tokio::sync::{mpsc, oneshot};
 use url::{Position, Url};
 
 use crate::LoadError;
+use crate::client;
+use crate::proxy::Forward;
 
-/// How many requests are written ahead.
+/// How many requests are written ahead for each I/O thread.
 pub(crate) const AHEAD: usize = 32;
 
 /// A request ready to be sent.
 pub(crate) struct Prepared {
     pub(crate) planned: PlannedRequest,
-    pub(crate) request: Request<Full<Bytes>>,
+    pub(crate) draft: Draft,
+}
+
+/// A request that only lacks what ages: a signature.
+pub(crate) struct Draft {
+    request: Request<Full<Bytes>>,
+    unsigned: Option<Box<Unsigned>>,
+}
+
+/// What is signed, and as whom.
+struct Unsigned {
+    wire: WireRequest,
+    host: String,
+    credentials: AwsCredentials,
+}
+
+impl Draft {
+    /// The request as it is sent now.
+    pub(crate) fn request(&self) -> Result<Request<Full<Bytes>>, LoadError> {
+        let mut request = self.request.clone();
+        if let Some(Unsigned { wire, host, credentials }) = self.unsigned.as_deref() {
+            for (name, text) in &sign(wire, host, credentials, SystemTime::now())? {
+                request.headers_mut().insert(self::name(name)?, value(name, text)?);
+            }
+        }
+        Ok(request)
+    }
+
+    /// The path it is sent to.
+    pub(crate) fn path(&self) -> &str {
+        self.request.uri().path()
+    }
 }
 
 /// What came of a wish for another field.
@@ -35,9 +69,13 @@ pub(crate) enum Switch {
 
 /// Writes requests for one target.
 pub(crate) struct Writer {
-    dialect: &'static dyn Dialect,
+    dialect: Arc<dyn Dialect>,
     base: Url,
     key: Option<Secret>,
+    /// As requests name it.
+    host: String,
+    /// Who signs requests.
+    signer: Option<AwsCredentials>,
     model: Option<String>,
     extra_body: serde_json::Map<String, serde_json::Value>,
     delivery: Delivery,
@@ -45,40 +83,48 @@ pub(crate) struct Writer {
     max_tokens_field: MaxTokensField,
     /// What the server wants instead of the spec's.
     switched_to: OnceLock<MaxTokensField>,
-    /// `host`, then the spec's own, which win over the dialect's.
+    /// `host` and what a proxy is shown, then the spec's own, which win over the dialect's.
     headers: HeaderMap,
+    /// The proxy that is asked for the target.
+    forward: Option<Forward>,
 }
 
 impl Writer {
     /// A writer for a spec's target, checked: what it writes for one prompt it writes for any.
-    pub(crate) fn new(spec: &GateSpec, base: &Url) -> Result<Self, LoadError> {
+    pub(crate) fn new(spec: &GateSpec, base: &Url, forward: Option<&Forward>) -> Result<Self, LoadError> {
         let target = &spec.target;
         let host = &base[Position::BeforeHost..Position::AfterPort];
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, value("host", &Secret::new(host))?);
         headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("gate/", env!("CARGO_PKG_VERSION"))));
+        if let Some(auth) = forward.and_then(|forward| forward.proxy.auth.as_ref()) {
+            headers.insert(header::PROXY_AUTHORIZATION, auth.clone());
+        }
         for Header { name, value: text } in &target.headers {
             headers.insert(self::name(name)?, value(name, text)?);
         }
         let writer = Self {
-            dialect: dialect(target.api),
+            dialect: dialect(target.api, target.custom.as_ref()),
             base: base.clone(),
             key: target.key.clone(),
+            host: host.to_owned(),
+            signer: target.aws.clone().filter(|_| target.api.is_bedrock() && target.key.is_none()),
             model: target.model.clone(),
             extra_body: target.extra_body.clone(),
-            delivery: target.delivery,
+            delivery: client::delivery(spec),
             output: spec.prompts.output,
             max_tokens_field: target.max_tokens_field,
             switched_to: OnceLock::new(),
             headers,
+            forward: forward.cloned(),
         };
-        writer.hello()?;
+        writer.hello()?.request()?;
         Ok(writer)
     }
 
     /// The target's dialect.
-    pub(crate) fn dialect(&self) -> &'static dyn Dialect {
-        self.dialect
+    pub(crate) fn dialect(&self) -> &Arc<dyn Dialect> {
+        &self.dialect
     }
 
     /// Uses this field for the length of answers from now on, where that is a change; says whether it is. The first
@@ -97,7 +143,7 @@ impl Writer {
     }
 
     /// The request of a prompt.
-    pub(crate) fn request(&self, prompt: &Prompt, output_tokens: u32) -> Result<Request<Full<Bytes>>, LoadError> {
+    fn draft(&self, prompt: &Prompt, output_tokens: u32) -> Result<Draft, LoadError> {
         let ask = Ask {
             model: self.model.as_deref(),
             prompt,
@@ -108,9 +154,9 @@ impl Writer {
             extra_body: &self.extra_body,
         };
         let wire = self.dialect.request(&self.base, self.key.as_ref(), &ask);
-        let mut request = Request::new(Full::new(Bytes::from(wire.body)));
+        let mut request = Request::new(Full::default());
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = uri(&wire.path)?;
+        *request.uri_mut() = self.uri(&wire.path)?;
         let headers = request.headers_mut();
         for (name, text) in &wire.headers {
             headers.insert(self::name(name)?, value(name, text)?);
@@ -118,44 +164,53 @@ impl Writer {
         for (name, value) in &self.headers {
             headers.insert(name.clone(), value.clone());
         }
-        Ok(request)
+        let Some(credentials) = &self.signer else {
+            *request.body_mut() = Full::new(wire.body.into());
+            return Ok(Draft { request, unsigned: None });
+        };
+        *request.body_mut() = Full::new(wire.body.clone().into());
+        let unsigned = Unsigned { wire, host: self.host.clone(), credentials: credentials.clone() };
+        Ok(Draft { request, unsigned: Some(Box::new(unsigned)) })
     }
 
     /// A planned request with its prompt.
     pub(crate) fn prepare(&self, planned: &PlannedRequest, prompt: &Prompt) -> Result<Prepared, LoadError> {
-        Ok(Prepared { planned: *planned, request: self.request(prompt, planned.output_tokens)? })
+        Ok(Prepared { planned: *planned, draft: self.draft(prompt, planned.output_tokens)? })
     }
 
     /// The least request there is, for asking whether the target answers.
-    pub(crate) fn hello(&self) -> Result<Request<Full<Bytes>>, LoadError> {
+    pub(crate) fn hello(&self) -> Result<Draft, LoadError> {
         let message = Message { role: Role::User, text: "Hello".to_owned() };
-        self.request(&Prompt { messages: vec![message] }, 1)
+        self.draft(&Prompt { messages: vec![message] }, 1)
     }
 
-    /// A GET of a path on the target's host, with the credentials of a request.
-    pub(crate) fn get(&self, path: &str) -> Result<Request<Full<Bytes>>, LoadError> {
-        let mut request = self.hello()?;
+    /// A GET of a path on the target's host, with the credentials of a request, but never signed.
+    pub(crate) fn get(&self, path: &str) -> Result<Draft, LoadError> {
+        let Draft { mut request, .. } = self.hello()?;
         *request.method_mut() = Method::GET;
-        *request.uri_mut() = uri(path)?;
+        *request.uri_mut() = self.uri(path)?;
         *request.body_mut() = Full::default();
         request.headers_mut().remove(header::CONTENT_TYPE);
         request.headers_mut().remove(header::ACCEPT);
-        Ok(request)
+        Ok(Draft { request, unsigned: None })
     }
 
     /// The path of the target's list of models.
     pub(crate) fn models_path(&self) -> String {
         self.dialect.models_path(&self.base)
     }
-}
 
-/// A path on the target's host, with its query.
-fn uri(path: &str) -> Result<Uri, LoadError> {
-    let refused = || LoadError::Path { path: path.to_owned() };
-    if !path.starts_with('/') {
-        return Err(refused());
+    /// A path on the target's host, with its query, as the server or the proxy is asked for it.
+    fn uri(&self, path: &str) -> Result<Uri, LoadError> {
+        let refused = || LoadError::Path { path: path.to_owned() };
+        if !path.starts_with('/') {
+            return Err(refused());
+        }
+        match &self.forward {
+            Some(forward) => forward.uri(path).map_err(|_| refused()),
+            None => path.parse().map_err(|_| refused()),
+        }
     }
-    path.parse().map_err(|_| refused())
 }
 
 fn name(text: &str) -> Result<HeaderName, LoadError> {
@@ -171,21 +226,22 @@ fn value(name: &str, text: &Secret) -> Result<HeaderValue, LoadError> {
 /// What warm-up tells: for each of its requests that ended well, the input tokens planned and counted.
 pub(crate) type Counted = Vec<(u32, u64)>;
 
-/// Writes the measured requests of a plan in the order of sending, a few ahead, until nobody takes them any more. It
-/// starts when warm-up has ended: prompts are fitted to what the server counted.
+/// Writes the measured requests of a plan in the order of sending, a few ahead, and deals them to the I/O threads in
+/// turn, until nobody takes them any more. It starts when warm-up has ended: prompts are fitted to what the server
+/// counted.
 pub(crate) fn write_measured(
     plan: &Plan,
     prompts: &dyn Prompts,
     writer: &Writer,
     warmed_up: oneshot::Receiver<Counted>,
-    out: &mpsc::Sender<Result<Prepared, LoadError>>,
+    out: &[mpsc::Sender<Result<Prepared, LoadError>>],
 ) {
     // Without a word the run ended before.
     let Ok(counted) = warmed_up.blocking_recv() else { return };
     if !counted.is_empty() {
         prompts.fit(&counted);
     }
-    for planned in &plan.requests {
+    for (planned, out) in plan.requests.iter().zip(out.iter().cycle()) {
         let prepared = writer.prepare(planned, &prompts.measured(planned));
         let failed = prepared.is_err();
         if out.blocking_send(prepared).is_err() || failed {

@@ -3,21 +3,36 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+
+use crate::receive::Receiver;
+use crate::socket::Socket;
+
+/// A read of a connection that gave bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Receipt {
+    /// When they came.
+    pub(crate) at: Instant,
+    /// Which read it was, from 1.
+    pub(crate) number: u64,
+}
 
 /// When a connection last did what. The lock is never waited for: only the I/O thread takes it, but a stream under
-/// hyper-rustls has to be `Send`.
-#[derive(Debug, Default)]
-pub(crate) struct Stamps(Mutex<Times>);
+/// TLS has to be `Send`.
+pub(crate) struct Stamps {
+    receiver: Arc<Receiver>,
+    times: Mutex<Times>,
+}
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Times {
+    /// How many reads gave bytes.
+    reads: u64,
     /// When the last bytes came.
     read: Option<Instant>,
     /// When the peer was seen to have closed.
@@ -26,43 +41,72 @@ struct Times {
     written: Option<Instant>,
     /// The same, once nothing waits to be written.
     flushed: Option<Instant>,
+    /// Requests that wait to be written, on a connection that several share.
+    unsent: Vec<(Instant, Arc<OnceLock<Instant>>)>,
+    /// The read that completed the last content event.
+    content: u64,
+    /// Whether the socket is asked, at the next read, if the peer has closed.
+    is_doubted: bool,
     /// The first bytes that came.
     opening: Vec<u8>,
     /// From which offset to which the last read went.
     #[cfg(test)]
     last_read: (u64, u64),
+    /// When the last read was over.
+    #[cfg(test)]
+    seen: Option<Instant>,
 }
 
 /// How many of the first bytes are kept.
 const OPENING: usize = 2;
 
 impl Stamps {
-    fn times(&self) -> MutexGuard<'_, Times> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The stamps of a new connection.
+    pub(crate) fn new(receiver: &Arc<Receiver>) -> Arc<Self> {
+        Arc::new(Self { receiver: Arc::clone(receiver), times: Mutex::default() })
     }
 
-    /// Starts a new exchange.
-    pub(crate) fn begin(&self) {
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a new exchange, the only one on the connection.
+    pub(crate) fn begin(self: &Arc<Self>) -> Sent {
         let mut times = self.times();
         times.read = None;
         times.written = None;
         times.flushed = None;
+        Sent::Alone(Arc::clone(self))
     }
 
-    /// When the last bytes of the request were handed to the socket; `None` before all of them were.
-    pub(crate) fn sent(&self) -> Option<Instant> {
-        self.times().flushed
+    /// Starts a new exchange beside others.
+    pub(crate) fn begin_beside(&self) -> Sent {
+        let sent = Arc::new(OnceLock::new());
+        self.times().unsent.push((Instant::now(), Arc::clone(&sent)));
+        Sent::Beside(sent)
     }
 
-    /// When the last bytes came.
-    pub(crate) fn read(&self) -> Option<Instant> {
-        self.times().read
+    /// The last read.
+    pub(crate) fn last(&self) -> Receipt {
+        let times = self.times();
+        Receipt { at: times.read.unwrap_or_else(Instant::now), number: times.reads }
     }
 
     /// When the peer was seen to have closed, else when the last bytes came.
-    pub(crate) fn ended(&self) -> Option<Instant> {
+    pub(crate) fn ended(&self) -> Instant {
         let times = self.times();
-        times.closed.or(times.read)
+        times.closed.or(times.read).unwrap_or_else(Instant::now)
+    }
+
+    /// Notes that a read completed a content event. Gives how many of the ones before it this makes upper bounds: one,
+    /// where it came in the same read, whosever it was.
+    pub(crate) fn content(&self, read: Receipt) -> u32 {
+        u32::from(std::mem::replace(&mut self.times().content, read.number) == read.number)
+    }
+
+    /// Has the next read ask the socket whether the peer has closed, which the runtime may not have heard of yet.
+    pub(crate) fn doubt(&self) {
+        self.times().is_doubted = true;
     }
 
     /// Whether the first bytes that came are those of a TLS alert: what a TLS server says to plain HTTP.
@@ -70,21 +114,24 @@ impl Stamps {
         self.times().opening == [0x15, 0x03]
     }
 
-    /// A read gave these bytes; none where the peer has closed.
-    fn took(&self, bytes: &[u8]) {
-        let now = Some(Instant::now());
+    /// A read gave these bytes at this instant; none where the peer has closed.
+    fn took(&self, bytes: &[u8], at: Instant) {
         let mut times = self.times();
+        // The wall clock, by which the kernel stamps, may have been set between two reads.
+        let at = times.read.map_or(at, |before| before.max(at));
         if bytes.is_empty() {
-            times.closed = now;
+            times.closed = Some(at);
             return;
         }
-        times.read = now;
+        times.reads += 1;
+        times.read = Some(at);
         let missing = OPENING.saturating_sub(times.opening.len());
         times.opening.extend(bytes.iter().take(missing));
         #[cfg(test)]
         {
             let (_, before) = times.last_read;
             times.last_read = (before, before + bytes.len() as u64);
+            times.seen = Some(Instant::now());
         }
     }
 
@@ -93,42 +140,72 @@ impl Stamps {
     pub(crate) fn last_read(&self) -> (u64, u64) {
         self.times().last_read
     }
+
+    /// When the last read was over.
+    #[cfg(test)]
+    pub(crate) fn seen(&self) -> Option<Instant> {
+        self.times().seen
+    }
 }
 
-/// A TCP connection with [`Stamps`].
+/// When a request was sent.
+pub(crate) enum Sent {
+    /// Of a connection's only exchange: when all of it was last written.
+    Alone(Arc<Stamps>),
+    /// Of one beside others: when something was first written after it. Of a body that is longer than the server's
+    /// window that is the beginning.
+    Beside(Arc<OnceLock<Instant>>),
+}
+
+impl Sent {
+    /// When the last bytes of it were handed to the socket; `None` before all of them were.
+    pub(crate) fn at(&self) -> Option<Instant> {
+        match self {
+            Self::Alone(stamps) => stamps.times().flushed,
+            Self::Beside(sent) => sent.get().copied(),
+        }
+    }
+}
+
+/// A connection with [`Stamps`].
 pub(crate) struct Stamped {
-    stream: TcpStream,
+    stream: Socket,
     stamps: Arc<Stamps>,
 }
 
 impl Stamped {
-    pub(crate) fn new(stream: TcpStream, stamps: Arc<Stamps>) -> Self {
+    pub(crate) fn new(stream: Socket, stamps: Arc<Stamps>) -> Self {
+        stamps.receiver.prepare(&stream);
         Self { stream, stamps }
     }
 
-    fn wrote(&self, result: io::Result<usize>) -> Poll<io::Result<usize>> {
-        if result.is_ok() {
-            self.stamps.times().written = Some(Instant::now());
-        }
-        Poll::Ready(result)
+    /// Writes, and stamps where that succeeds. The stamp is taken before: what answers a request may come before the
+    /// call returns.
+    fn write(&mut self, write: impl FnOnce(Pin<&mut Socket>) -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        let at = Instant::now();
+        let written = ready!(write(Pin::new(&mut self.stream)))?;
+        self.stamps.times().written = Some(at);
+        Poll::Ready(Ok(written))
     }
 }
 
 impl AsyncRead for Stamped {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if std::mem::take(&mut this.stamps.times().is_doubted) && this.stream.is_closed() {
+            this.stamps.took(&[], Instant::now());
+            return Poll::Ready(Ok(()));
+        }
         let before = to.filled().len();
-        let result = ready!(Pin::new(&mut this.stream).poll_read(cx, to));
-        this.stamps.took(to.filled().get(before..).unwrap_or_default());
-        Poll::Ready(result)
+        let at = ready!(this.stamps.receiver.poll(&mut this.stream, cx, to))?;
+        this.stamps.took(to.filled().get(before..).unwrap_or_default(), at);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Stamped {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let result = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes));
-        this.wrote(result)
+        self.get_mut().write(|stream| stream.poll_write(cx, bytes))
     }
 
     fn poll_write_vectored(
@@ -136,9 +213,7 @@ impl AsyncWrite for Stamped {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let result = ready!(Pin::new(&mut this.stream).poll_write_vectored(cx, parts));
-        this.wrote(result)
+        self.get_mut().write(|stream| stream.poll_write_vectored(cx, parts))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -152,6 +227,9 @@ impl AsyncWrite for Stamped {
         {
             let mut times = this.stamps.times();
             times.flushed = times.written;
+            if let Some(written) = times.written {
+                times.unsent.retain(|(begun, sent)| written < *begun || sent.set(written).is_err());
+            }
         }
         Pin::new(&mut this.stream).poll_flush(cx)
     }

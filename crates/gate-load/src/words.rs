@@ -6,8 +6,6 @@ use std::io;
 use gate_model::Redactor;
 use http::StatusCode;
 
-use crate::tls;
-
 /// The most characters of a message.
 const LONGEST: usize = 300;
 
@@ -31,44 +29,64 @@ pub(crate) enum Loss {
     Reset,
     /// The server closed it before its answer was complete.
     Closed,
-    /// What came is not HTTP.
+    /// What came is not the HTTP that is spoken.
     Garbled(String),
     /// What came is TLS, over plain HTTP.
     Encrypted,
     /// By a TLS error after the handshake, in words.
     Tls(String),
+    /// The server ended this request over HTTP/2, in words.
+    Ended(String),
 }
 
 impl Loss {
-    /// What hyper says of an exchange, and, where that names no cause, of its connection.
+    /// What hyper says of an exchange and, where that names no cause, of its connection.
     pub(crate) fn of(error: &hyper::Error, connection: Option<&hyper::Error>) -> Self {
         let errors = || [Some(error), connection].into_iter().flatten();
-        if let Some(cause) = errors().find_map(io_cause) {
-            if let Some(words) = tls::alert(cause) {
-                return Self::Tls(words);
-            }
-            return match cause.kind() {
-                io::ErrorKind::UnexpectedEof => Self::Closed,
-                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::Garbled(cause.to_string()),
-                _ => Self::Reset,
-            };
+        if let Some(error) = errors().find_map(cause::<h2::Error>) {
+            return Self::of_h2(error);
+        }
+        if let Some(error) = errors().find_map(cause::<io::Error>) {
+            return Self::of_io(error);
         }
         if errors().any(hyper::Error::is_parse) {
-            return Self::Garbled(error.to_string());
+            return Self::garbled(error);
         }
         if errors().any(hyper::Error::is_incomplete_message) { Self::Closed } else { Self::Reset }
     }
+
+    fn of_io(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Closed,
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Self::garbled(error),
+            _ => Self::Reset,
+        }
+    }
+
+    fn of_h2(error: &h2::Error) -> Self {
+        if let Some(error) = error.get_io() {
+            return match error.kind() {
+                // What h2 says of a connection that was closed while streams were open.
+                io::ErrorKind::BrokenPipe => Self::Closed,
+                _ => Self::of_io(error),
+            };
+        }
+        let reason = error.reason().map_or_else(|| error.to_string(), |reason| format!("{reason:?}"));
+        match error.is_remote() {
+            true if error.is_go_away() => Self::Ended(format!("the server ended the connection (GOAWAY, {reason})")),
+            true => Self::Ended(format!("the server reset the stream ({reason})")),
+            false => Self::Garbled(format!("not HTTP/2 ({error}), which `load.http` asks for")),
+        }
+    }
+
+    fn garbled(error: &dyn Error) -> Self {
+        Self::Garbled(format!("not HTTP/1.1 ({error})"))
+    }
 }
 
-fn io_cause(error: &hyper::Error) -> Option<&io::Error> {
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if let Some(cause) = cause.downcast_ref() {
-            return Some(cause);
-        }
-        source = cause.source();
-    }
-    None
+/// The cause of this kind.
+fn cause<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
+    std::iter::successors(error.source(), |cause| (*cause).source()).find_map(<dyn Error>::downcast_ref)
 }
 
 /// An answer with a status that isn't 2xx: the status, what the body says, and where a person should look.
@@ -83,6 +101,7 @@ pub(crate) fn status(status: StatusCode, message: Option<String>, location: Opti
         401 | 403 => "; check `target.key`".to_owned(),
         404 => "; check `target.url` and `target.model`".to_owned(),
         405 => "; check `target.url` and `target.api`".to_owned(),
+        407 => "; check the user and password of the proxy that the environment names".to_owned(),
         429 => "; lower `load.rps`, or raise the quota".to_owned(),
         _ => String::new(),
     };

@@ -7,6 +7,7 @@
 //! Times are [`Nanos`]: durations, or points relative to the run's epoch, which is the instant the first
 //! measured request is due.
 
+mod api;
 mod check;
 mod diagnostic;
 mod engine;
@@ -24,8 +25,10 @@ mod sample;
 mod secret;
 mod series;
 mod spec;
+mod target;
 mod verdict;
 
+pub use api::{Api, Custom, CustomFraming};
 pub use check::{Bound, Check, Decide, Importance, Op, Origin, Waiver};
 pub use diagnostic::{Diagnostic, Place, Severity, Snippet};
 pub use engine::{EngineParams, Fault, Faults, Latency, ScriptedFault, Shape, WarmingUp};
@@ -36,14 +39,20 @@ pub use outcome::Outcome;
 pub use percentile::{Percentile, PercentileError};
 pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
 pub use quantity::{Nanos, PerSecond, Quantity, QuantityError, Unit};
-pub use referee::{Decision, Message, Prompt, Prompts, Referee, Role};
-pub use run::{DEFINITIONS, EndReason, Health, Host, JournalError, JournalLine, RUN_SCHEMA, Run, RunEnd, RunHeader};
+pub use referee::{CountTokens, Decision, Message, Prompt, Prompts, Referee, Role};
+pub use run::{
+    DEFINITIONS, EndReason, Health, Host, HttpVersion, JournalError, JournalLine, RUN_SCHEMA, Reached, Run, RunEnd,
+    RunHeader, Stamping,
+};
 pub use sample::{MOST_TOKEN_TIMES, Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
 pub use secret::{REDACTED, Redactor, Secret};
 pub use series::Series;
 pub use spec::{
-    Api, Arrivals, Cache, Delivery, Endpoint, GateSpec, Header, Iterations, Length, Load, MaxTokensField, Outcomes,
-    OutputLength, Override, Policy, PromptSpec, Ready, ReadyPath, Roots, Slo, Target, Timeouts, Tls, is_gate_name,
+    Arrivals, Cache, Clock, Connections, GateSpec, Http, Iterations, Length, Load, Outcomes, OutputLength, Override,
+    Pace, Policy, PromptSpec, Slo, Timeouts, TokenPolicy, is_gate_name,
+};
+pub use target::{
+    AwsCredentials, Delivery, Endpoint, Header, MaxTokensField, Ready, ReadyPath, Roots, Target, Tls, UnixUrl,
 };
 pub use verdict::{
     Cause, CheckOutcome, CheckVerdict, Evidence, Figure, Finding, JournalRef, OutcomeCount, Power, Rule, RunFacts,

@@ -194,8 +194,7 @@ pub enum MetricError {
 }
 
 /// Metrics that are defined, whose rules come in a later version; a trailing dot means a prefix.
-const NOT_YET: [&str; 10] =
-    ["cap_wait.", "dns.", "tls.", "server.", "drift.", "spike.", "cost", "tokens.spent", "knee.rate", "recovery"];
+const NOT_YET: [&str; 7] = ["server.", "drift.", "spike.", "cost", "tokens.spent", "knee.rate", "recovery"];
 
 impl Metric {
     /// The unit a bound on this metric is written in.
@@ -262,7 +261,9 @@ impl Metric {
     #[must_use]
     pub fn is_latency(self) -> bool {
         match self {
-            Self::Series(series, _) => series.unit() == Unit::Time && series != Series::SendLag,
+            Self::Series(series, _) => {
+                series.unit() == Unit::Time && !matches!(series, Series::SendLag | Series::CapWait)
+            }
             Self::Attainment | Self::Scalar(Scalar::Goodput | Scalar::TpotEffective) => true,
             _ => false,
         }

@@ -60,3 +60,9 @@ pub trait Prompts: Send + Sync {
         let _ = counted;
     }
 }
+
+/// Counts the tokens of a text, as a model's tokenizer does.
+pub trait CountTokens: Send + Sync {
+    /// The tokens of a text; `None` where the tokenizer refuses it.
+    fn count(&self, text: &str) -> Option<u64>;
+}

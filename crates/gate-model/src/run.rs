@@ -44,8 +44,6 @@ pub struct RunHeader {
     pub simulated: bool,
     /// How percentiles are taken.
     pub percentiles: String,
-    /// Which clock stamps reads: `user`, or `virtual` in a simulation.
-    pub clock: String,
     /// The machine; absent in a simulation.
     pub host: Option<Host>,
     /// How many requests repeat an earlier prompt.
@@ -58,7 +56,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The header of a run of `plan`, started by this version of `gate` at this time (RFC 3339 in UTC): percentiles
-    /// by nearest rank, times by the `user` clock, no host, nothing imported.
+    /// by nearest rank, no host, nothing imported.
     #[must_use]
     pub fn new(spec: GateSpec, plan: &Plan, gate: &str, run_id: &str, started: &str) -> Self {
         Self {
@@ -73,7 +71,6 @@ impl RunHeader {
             simulated: spec.is_simulated(),
             spec,
             percentiles: "nearest rank".to_owned(),
-            clock: "user".to_owned(),
             host: None,
             repeated_prompts: 0,
             imported_from: None,
@@ -102,9 +99,65 @@ pub enum EndReason {
     Refused(String),
 }
 
+/// Which clock stamped what was received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stamping {
+    /// The kernel's, when the network handed the bytes over.
+    Kernel,
+    /// This process's, when it read them.
+    #[default]
+    User,
+    /// That of a simulation.
+    Virtual,
+}
+
+impl Stamping {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::User => "user",
+            Self::Virtual => "virtual",
+        }
+    }
+}
+
+/// The version of HTTP that was spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// How the target was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// The addresses its name was found to have before the first request, the one in use first; no other is looked up
+    /// later. The proxy's where there is one; a socket's path where it is one.
+    pub addresses: Vec<String>,
+    /// The proxy, as `http://host:port`, credentials out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// The version of HTTP.
+    pub http: HttpVersion,
+}
+
 /// The client's own health over the measured phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Health {
+    /// Which clock stamped what was received.
+    pub clock: Stamping,
+    /// The 95th percentile of how long received bytes lay in the kernel before they were read; absent where the
+    /// kernel's clock was not used.
+    pub read_delay_p95: Option<Nanos>,
+    /// The share of content events that came in one read with later ones, so that their stamp is an upper bound.
+    pub coalesced_share: Option<f64>,
     /// CPU time used ÷ (elapsed × cores the process may use), 0 to 1; absent where it cannot be measured.
     pub cpu_share: Option<f64>,
     /// The 95th percentile of how late the I/O thread woke for a timer of its own; absent where not measured.
@@ -120,11 +173,18 @@ pub struct RunEnd {
     pub sent: u32,
     /// When the last of them ended.
     pub at: Nanos,
+    /// The epoch by the machine's clock, since the UNIX epoch, so that other records can be laid beside the run's;
+    /// absent where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_unix: Option<Nanos>,
     /// The client's health.
     pub health: Health,
     /// The field for the length of answers that the server wanted in warm-up, where it was not the spec's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched_to: Option<MaxTokensField>,
+    /// How the target was reached; absent where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
 }
 
 /// One line of a journal.
@@ -137,6 +197,13 @@ pub enum JournalLine {
     Warmup(Box<Sample>),
     /// A measured request that ended.
     Sample(Box<Sample>),
+    /// What the spec's tokenizer counted of one measured request's answer, after the load.
+    Counted {
+        /// The request.
+        index: u32,
+        /// Its output tokens.
+        output: u64,
+    },
     /// The last line.
     End(RunEnd),
 }
@@ -245,6 +312,7 @@ impl Run {
         header.check().map_err(|message| JournalError::Contradiction { line: 1, message })?;
         let mut run = Self { header, warmup: Vec::new(), samples: Vec::new(), end: None };
         let mut seen = std::collections::HashSet::new();
+        let mut counted = std::collections::HashMap::new();
         while let Some((number, line)) = lines.next() {
             let line_number = number + 1;
             let parsed: JournalLine = match serde_json::from_str(line) {
@@ -267,11 +335,19 @@ impl Run {
                         return Err(JournalError::Twice { line: line_number, index: sample.index });
                     }
                     let planned = usize::try_from(sample.index).ok().and_then(|index| run.header.schedule.get(index));
-                    if planned != Some(&sample.intended) {
+                    // In a closed loop a request is due when an earlier one has ended.
+                    let is_open = run.header.spec.load.pace.rate().is_some();
+                    if planned.is_none() || (is_open && planned != Some(&sample.intended)) {
                         return Err(contradiction(format!("request {} was not due when it says", sample.index)));
                     }
                     sample.check().map_err(contradiction)?;
                     run.samples.push(*sample);
+                }
+                JournalLine::Counted { index, output } => {
+                    if !seen.contains(&index) {
+                        return Err(contradiction(format!("tokens of request {index}, which is not recorded")));
+                    }
+                    counted.insert(index, output);
                 }
                 JournalLine::End(end) => {
                     let (sent, recorded) = (end.sent, run.samples.len());
@@ -284,6 +360,9 @@ impl Run {
                     run.end = Some(end);
                 }
             }
+        }
+        for sample in &mut run.samples {
+            sample.counted_output = counted.remove(&sample.index).or(sample.counted_output);
         }
         run.samples.sort_by_key(|sample| sample.index);
         Ok(run)

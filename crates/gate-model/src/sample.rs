@@ -30,6 +30,8 @@ pub struct Usage {
 pub enum TokenSource {
     /// The server's usage.
     Usage,
+    /// The spec's tokenizer, from the answer's text.
+    Tokenizer,
     /// The number of content events.
     Estimated,
 }
@@ -59,9 +61,24 @@ pub struct Sample {
     /// When the schedule took it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Nanos>,
-    /// When a new connection stood; absent on a reused one.
+    /// How long it then waited for a slot under a concurrency cap; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_wait: Option<Nanos>,
+    /// When a new connection stood, TLS included; absent on a reused one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected: Option<Nanos>,
+    /// How long the host's name took to be looked up; absent on a reused connection, and where the address was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns: Option<Nanos>,
+    /// How long the connection itself took, a proxy's tunnel included; absent on a reused one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<Nanos>,
+    /// How long the TLS handshake took; absent on a reused connection, and without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Nanos>,
+    /// When the connection took the request up: it stood, or the one that was at rest was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<Nanos>,
     /// When the last byte of the request was handed to the socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Nanos>,
@@ -102,6 +119,24 @@ pub struct Sample {
     /// Token counts by the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Output tokens as the spec's tokenizer counts them, where the server sent no usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_output: Option<u64>,
+    /// The replica that answered, by the spec's `replica_header`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica: Option<String>,
+    /// The model that answered, as the server names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The server's `system_fingerprint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// How often the stream began again in its middle: another stream spliced in, or the same one repeated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// Content events that came in one read with later ones: their time is an upper bound.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub coalesced: u32,
     /// Events of any kind.
     pub events: u32,
     /// Events with generated content.
@@ -116,6 +151,11 @@ pub struct Sample {
     /// The content events' times, for the first [`WITH_TOKEN_TIMES`] requests of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_times: Vec<Nanos>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Sample {
@@ -133,7 +173,12 @@ impl Sample {
             planned_output: planned.output_tokens,
             intended: planned.at,
             start: None,
+            cap_wait: None,
             connected: None,
+            dns: None,
+            connect: None,
+            tls: None,
+            writing: None,
             sent: None,
             headers: None,
             first_event: None,
@@ -147,6 +192,12 @@ impl Sample {
             embedded_server_error: false,
             finish_reason: None,
             usage: None,
+            counted_output: None,
+            replica: None,
+            model: None,
+            fingerprint: None,
+            restarts: 0,
+            coalesced: 0,
             events: 0,
             content_events: 0,
             body_bytes: 0,
@@ -188,6 +239,7 @@ impl Sample {
     pub fn output_tokens(&self) -> Option<(u64, TokenSource)> {
         match self.usage.and_then(|usage| usage.output) {
             Some(tokens) => Some((tokens, TokenSource::Usage)),
+            None if self.counted_output.is_some() => self.counted_output.map(|tokens| (tokens, TokenSource::Tokenizer)),
             None if self.content_events > 0 => Some((u64::from(self.content_events), TokenSource::Estimated)),
             None => None,
         }
@@ -210,6 +262,8 @@ impl Sample {
     pub fn value(&self, series: Series) -> Option<f64> {
         let since_due = |point: Option<Nanos>| point.map(|point| (point - self.intended).0 as f64);
         let count = |tokens: Option<u64>| tokens.map(|tokens| tokens as f64);
+        let time = |time: Option<Nanos>| time.map(|time| time.0 as f64);
+        let between = |from: Option<Nanos>, to: Option<Nanos>| from.zip(to).map(|(from, to)| (to - from).0 as f64);
         let output = self.output_tokens().map(|(tokens, _)| tokens as f64);
         match series {
             Series::Ttft => since_due(self.first_token),
@@ -232,7 +286,12 @@ impl Sample {
             Series::CachedTokens => count(self.usage.and_then(|usage| usage.cached)),
             Series::ReasoningTokens => count(self.usage.and_then(|usage| usage.reasoning)),
             Series::SendLag => since_due(self.start),
-            Series::Connect => self.connected.zip(self.start).map(|(connected, start)| (connected - start).0 as f64),
+            Series::CapWait => time(self.cap_wait),
+            Series::Dns => time(self.dns),
+            Series::Connect => time(self.connect),
+            Series::Tls => time(self.tls),
+            Series::Write => between(self.writing, self.sent),
+            Series::Headers => between(self.sent, self.headers),
         }
     }
 
@@ -243,7 +302,8 @@ impl Sample {
     /// ITL is defined where every content event carried one token: the events are then as many as the tokens.
     #[must_use]
     pub fn gap_values(&self, series: Series) -> Vec<f64> {
-        let one_token_each = self.output_tokens() == Some((u64::from(self.content_events), TokenSource::Usage));
+        let counted = self.output_tokens().filter(|(_, source)| *source != TokenSource::Estimated);
+        let one_token_each = counted.is_some_and(|(tokens, _)| tokens == u64::from(self.content_events));
         if series != Series::Icl && !(series == Series::Itl && one_token_each) {
             return Vec::new();
         }

@@ -33,13 +33,23 @@ pub enum Series {
     ReasoningTokens,
     /// The client's own lateness.
     SendLag,
+    /// Waiting for a slot under a concurrency cap.
+    CapWait,
+    /// Looking the host's name up.
+    Dns,
     /// Opening the connection.
     Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Writing the request.
+    Write,
+    /// From the request to the answer's status and headers.
+    Headers,
 }
 
 impl Series {
     /// Every series, in the order reports show them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::Ttft,
         Self::Ttfa,
         Self::Ttfe,
@@ -54,7 +64,12 @@ impl Series {
         Self::CachedTokens,
         Self::ReasoningTokens,
         Self::SendLag,
+        Self::CapWait,
+        Self::Dns,
         Self::Connect,
+        Self::Tls,
+        Self::Write,
+        Self::Headers,
     ];
 
     /// The name as written in a check.
@@ -75,7 +90,12 @@ impl Series {
             Self::CachedTokens => "cached_tokens",
             Self::ReasoningTokens => "reasoning_tokens",
             Self::SendLag => "send_lag",
+            Self::CapWait => "cap_wait",
+            Self::Dns => "dns",
             Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Write => "write",
+            Self::Headers => "headers",
         }
     }
 
@@ -109,7 +129,12 @@ impl Series {
             Self::CachedTokens => "input tokens the server read from a cache, by its usage",
             Self::ReasoningTokens => "output tokens spent on reasoning, by the server's usage",
             Self::SendLag => "how long after its planned time the client took a request up",
-            Self::Connect => "opening a new connection; absent on a reused one",
+            Self::CapWait => "waiting for a slot under `load.concurrency`, which is inside ttft; absent without a cap",
+            Self::Dns => "looking the host's name up; absent where its address was known already",
+            Self::Connect => "opening a new connection, a proxy's tunnel included; absent on a reused one",
+            Self::Tls => "the TLS handshake of a new connection; absent on a reused one",
+            Self::Write => "from taking the connection to handing the request's last byte to the socket",
+            Self::Headers => "from the request's last byte to the answer's status and headers",
         }
     }
 

@@ -2,183 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, EngineParams, Nanos, PerSecond, Secret, Shape};
-
-/// The dialect an endpoint speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Api {
-    /// OpenAI chat completions.
-    OpenaiChat,
-    /// OpenAI completions, the older route.
-    OpenaiCompletions,
-    /// Anthropic messages.
-    Anthropic,
-    /// Ollama's own chat.
-    Ollama,
-}
-
-impl Api {
-    /// Every dialect.
-    pub const ALL: [Self; 4] = [Self::OpenaiChat, Self::OpenaiCompletions, Self::Anthropic, Self::Ollama];
-
-    /// The name as written in a spec.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenaiChat => "openai-chat",
-            Self::OpenaiCompletions => "openai-completions",
-            Self::Anthropic => "anthropic",
-            Self::Ollama => "ollama",
-        }
-    }
-}
-
-/// Where requests go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Endpoint {
-    /// A server, by its URL without userinfo (`http://host:8000/v1`).
-    Url(String),
-    /// The built-in simulated engine.
-    Sim(Box<EngineParams>),
-}
-
-/// A header of every request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
-    /// The name.
-    pub name: String,
-    /// The value; never written anywhere, since headers carry credentials.
-    pub value: Secret,
-}
-
-/// Where the readiness of a target is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReadyPath {
-    /// `/health`, then `/v1/models`, then one request that is not scored.
-    Auto,
-    /// This path on the target's host.
-    Path(String),
-}
-
-/// How long a target is waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ready {
-    /// At most this long.
-    pub within: Nanos,
-    /// Where to ask.
-    pub path: ReadyPath,
-}
-
-impl Default for Ready {
-    /// Ten seconds, asked wherever the target answers.
-    fn default() -> Self {
-        Self { within: Nanos::from_secs(10), path: ReadyPath::Auto }
-    }
-}
-
-/// How answers come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Delivery {
-    /// As a stream of events.
-    #[default]
-    Streamed,
-    /// As one body: only end-to-end time, errors, tokens and throughput are measured.
-    Whole,
-}
-
-/// The field that says how long an answer may be, where the dialect has two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaxTokensField {
-    /// `max_tokens`.
-    #[default]
-    MaxTokens,
-    /// `max_completion_tokens`, which newer OpenAI models want.
-    MaxCompletionTokens,
-}
-
-impl MaxTokensField {
-    /// The field's name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
-}
-
-/// Which authorities may vouch for a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Roots {
-    /// Mozilla's, as compiled in.
-    #[default]
-    Webpki,
-    /// The system's.
-    System,
-}
-
-/// How a server's certificate is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Tls {
-    /// A PEM file of further authorities.
-    pub ca: Option<String>,
-    /// The usual authorities.
-    pub roots: Roots,
-    /// Whether any certificate is accepted; every report says so.
-    pub insecure: bool,
-}
-
-/// The endpoint under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// Where.
-    pub endpoint: Endpoint,
-    /// The dialect.
-    pub api: Api,
-    /// The model's name in requests.
-    pub model: Option<String>,
-    /// The API key.
-    pub key: Option<Secret>,
-    /// Further headers.
-    pub headers: Vec<Header>,
-    /// Fields merged into every request's body. Values that came from the environment are in custody of
-    /// the redactor, and replaced in everything written.
-    pub extra_body: serde_json::Map<String, serde_json::Value>,
-    /// How answers come.
-    pub delivery: Delivery,
-    /// The field that says how long an answer may be.
-    pub max_tokens_field: MaxTokensField,
-    /// How its certificate is checked, over `https`.
-    pub tls: Tls,
-    /// Waiting for it.
-    pub ready: Ready,
-}
-
-impl Target {
-    /// A target with nothing but its endpoint: OpenAI chat, no model, no key, nothing added to requests.
-    #[must_use]
-    pub fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint,
-            api: Api::OpenaiChat,
-            model: None,
-            key: None,
-            headers: Vec::new(),
-            extra_body: serde_json::Map::new(),
-            delivery: Delivery::Streamed,
-            max_tokens_field: MaxTokensField::MaxTokens,
-            tls: Tls::default(),
-            ready: Ready::default(),
-        }
-    }
-}
+use crate::{Check, Endpoint, Nanos, PerSecond, Shape, Target};
 
 /// The distribution of times between arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,17 +66,100 @@ impl Iterations {
     }
 }
 
+/// What decides when a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// The plan's own times: an open loop.
+    Open {
+        /// Requests per second.
+        rate: PerSecond,
+        /// How many may be open at once; what waits for a slot goes on waiting, and the wait counts.
+        cap: Option<u32>,
+    },
+    /// The end of an earlier request: a closed loop.
+    Closed {
+        /// How many are open at once.
+        concurrency: u32,
+    },
+}
+
+impl Pace {
+    /// The rate of an open loop.
+    #[must_use]
+    pub fn rate(self) -> Option<PerSecond> {
+        match self {
+            Self::Open { rate, .. } => Some(rate),
+            Self::Closed { .. } => None,
+        }
+    }
+
+    /// How many requests may be open at once.
+    #[must_use]
+    pub fn cap(self) -> Option<u32> {
+        match self {
+            Self::Open { cap, .. } => cap,
+            Self::Closed { concurrency } => Some(concurrency),
+        }
+    }
+}
+
+/// Which connections requests take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// One at rest, opened by warm-up or by an earlier request; a new one where there is none.
+    #[default]
+    Pooled,
+    /// A new one each.
+    Fresh,
+}
+
+/// Which version of HTTP is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Http {
+    /// What the server chooses in the TLS handshake, and HTTP/1.1 without TLS.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2, without TLS by prior knowledge.
+    Two,
+}
+
+/// Which clock stamps what is received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The kernel's where it works, else this process's.
+    #[default]
+    Auto,
+    /// The kernel's: when the network handed the bytes over.
+    Kernel,
+    /// This process's: when it read them.
+    User,
+}
+
 /// The load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// The rate of the open loop.
-    pub rate: PerSecond,
+    /// What decides when a request is sent.
+    pub pace: Pace,
     /// How many requests.
     pub iterations: Iterations,
     /// Warm-up requests, never scored.
     pub warmup: u32,
     /// When they arrive.
     pub arrivals: Arrivals,
+    /// Which connections requests take.
+    pub connections: Connections,
+    /// Which version of HTTP is spoken.
+    pub http: Http,
+    /// Which clock stamps what is received.
+    pub clock: Clock,
+    /// Threads that send and receive.
+    pub workers: u32,
     /// The seed of the plan.
     pub seed: u64,
 }
@@ -262,10 +169,14 @@ impl Default for Load {
     /// at 100.
     fn default() -> Self {
         Self {
-            rate: PerSecond(2.0),
+            pace: Pace::Open { rate: PerSecond(2.0), cap: None },
             iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
             warmup: 5,
             arrivals: Arrivals::Poisson,
+            connections: Connections::Pooled,
+            http: Http::Auto,
+            clock: Clock::Auto,
+            workers: 1,
             seed: 0,
         }
     }
@@ -307,6 +218,17 @@ pub enum OutputLength {
     Exact,
 }
 
+/// Which token counts a verdict may rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenPolicy {
+    /// The server's usage, or a tokenizer's count.
+    #[default]
+    Usage,
+    /// Also the number of events, where there is neither.
+    AcceptEstimate,
+}
+
 /// The prompts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptSpec {
@@ -322,6 +244,10 @@ pub struct PromptSpec {
     pub system: Option<String>,
     /// A JSON Lines file of prompts, one row a request, instead of built-in prose.
     pub file: Option<String>,
+    /// A Hugging Face `tokenizer.json` that counts the tokens of answers without usage, after the run.
+    pub tokenizer: Option<String>,
+    /// Which token counts a verdict may rest on.
+    pub tokens: TokenPolicy,
 }
 
 impl Default for PromptSpec {
@@ -334,6 +260,8 @@ impl Default for PromptSpec {
             output: OutputLength::AtMost,
             system: None,
             file: None,
+            tokenizer: None,
+            tokens: TokenPolicy::Usage,
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, EndReason, ExitCode, Health, MaxTokensField, Metric, Nanos, Outcome, Outcomes, Override, Quantity};
+use crate::{
+    Check, EndReason, ExitCode, Health, MaxTokensField, Metric, Nanos, Outcome, Outcomes, Override, Pace, Quantity,
+    Reached, TokenSource,
+};
 
 /// The version of the verdict's file format.
 pub const VERDICT_SCHEMA: u32 = 1;
@@ -287,6 +290,37 @@ pub enum Finding {
         /// The last day it worked.
         until: String,
     },
+    /// More than one replica answered, as the spec's `replica_header` names them.
+    Replicas {
+        /// Each with its requests, most frequent first; at most ten.
+        answered: Vec<(String, u32)>,
+        /// How many there are.
+        count: u32,
+    },
+    /// More than one model answered, as the server names it.
+    Models {
+        /// Each with its requests, most frequent first; at most ten.
+        answered: Vec<(String, u32)>,
+    },
+    /// More than one `system_fingerprint` was given.
+    Fingerprints {
+        /// Each with its requests, most frequent first; at most ten.
+        answered: Vec<(String, u32)>,
+    },
+    /// Streams began again in their middle: another stream was spliced in, or the same one repeated.
+    Restarted {
+        /// How many requests.
+        requests: u32,
+    },
+    /// Many tokens came in one read with later ones, so that their times are upper bounds.
+    Coalesced {
+        /// The share of content events.
+        share: f64,
+    },
+    /// `clock: auto` found no clock of the kernel's: this process's was used.
+    NoKernelClock,
+    /// A latency objective under a closed loop, in which a slow server is asked less.
+    ClosedLoop,
     /// Some prompts were sent more than once.
     RepeatedPrompts {
         /// How many requests repeated an earlier prompt.
@@ -343,7 +377,13 @@ pub struct RunFacts {
     pub outcomes: Vec<OutcomeCount>,
     /// From the epoch to the last end.
     pub duration: Nanos,
-    /// The planned rate and the achieved rate, in requests per second.
+    /// What decided when requests were sent; absent in imported runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
+    /// Where the output tokens of the judged `ok` requests come from, and of how many, most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_sources: Vec<(TokenSource, u32)>,
+    /// The planned rate and the achieved rate, in requests per second; absent in a closed loop.
     pub rates: Option<(f64, f64)>,
     /// TTFT of the first warm-up request: the cold start.
     pub cold_ttft: Option<Nanos>,
@@ -351,8 +391,9 @@ pub struct RunFacts {
     pub send_lag: Option<(Nanos, Nanos)>,
     /// The client's health.
     pub health: Health,
-    /// Which clock stamped reads.
-    pub clock: String,
+    /// How the target was reached; absent where it never was, and for imported runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
     /// How percentiles were taken.
     pub percentiles: String,
     /// The other tool's format this run was imported from.

@@ -1,6 +1,6 @@
 //! A spec to its plan.
 
-use gate_model::{Arrivals, Cache, GateSpec, Load, Nanos, Plan, PlannedRequest};
+use gate_model::{Arrivals, Cache, GateSpec, Load, Nanos, PerSecond, Plan, PlannedRequest};
 
 use crate::draw::{Draws, Purpose};
 use crate::error::PlanError;
@@ -28,7 +28,11 @@ const LONGEST: Nanos = Nanos::from_secs(24 * 60 * 60);
 /// output tokens where it has any.
 ///
 /// Input tokens are those of the prompt without `prompts.system`, which comes on top. With `cache: warm` and no file,
-/// where one text is sent throughout, they are the mean.
+/// where one text is sent throughout, they are the mean. Where nothing is generated (embeddings), requests have no
+/// output tokens.
+///
+/// In a closed loop every request is due at zero: the end of an earlier one sends it, and only their order is planned.
+/// A cap on an open loop changes nothing.
 ///
 /// # Errors
 ///
@@ -74,17 +78,22 @@ fn lengths(
     rows: Option<&[PromptRow]>,
 ) -> Result<Vec<(u32, u32)>, PlanError> {
     let (seed, prompts) = (spec.load.seed, &spec.prompts);
-    let output_lengths = Truncated::new("prompts.output_tokens", &prompts.output_tokens)?;
-    let outputs = output_lengths.draw(seed, outputs, count);
+    let generates = spec.target.api.generates();
+    let outputs: Vec<u32> = if generates {
+        Truncated::new("prompts.output_tokens", &prompts.output_tokens)?.draw(seed, outputs, count).collect()
+    } else {
+        vec![0; count as usize]
+    };
     if let Some(rows) = rows {
-        let of_row = |(row, drawn): (&PromptRow, u32)| (row.input_tokens(), row.output_tokens.unwrap_or(drawn));
+        let output = |row: &PromptRow, drawn| row.output_tokens.filter(|_| generates).unwrap_or(drawn);
+        let of_row = |(row, drawn): (&PromptRow, u32)| (row.input_tokens(), output(row, drawn));
         return Ok(rows.iter().zip(outputs).map(of_row).collect());
     }
     let key = "prompts.input_tokens";
     let input_lengths = Truncated::new(key, &prompts.input_tokens)?;
     let lengths: Vec<(u32, u32)> = match prompts.cache {
         Cache::Bust => input_lengths.draw(seed, inputs, count).zip(outputs).collect(),
-        Cache::Warm => outputs.map(|output| (typical(&prompts.input_tokens), output)).collect(),
+        Cache::Warm => outputs.into_iter().map(|output| (typical(&prompts.input_tokens), output)).collect(),
     };
     match (0..).zip(&lengths).find(|(_, (tokens, _))| *tokens > MOST_INPUT_TOKENS) {
         Some((index, &(tokens, _))) => Err(PlanError::TooLarge { key, index, tokens, limit: MOST_INPUT_TOKENS }),
@@ -111,9 +120,10 @@ fn at_most(key: &'static str, count: u32) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// When each request is due: the first at zero, then by exponential (Poisson arrivals) or equal gaps.
+/// When each request is due: the first at zero, then by exponential (Poisson arrivals) or equal gaps; all at zero in a
+/// closed loop.
 fn arrivals(load: &Load, count: u32) -> Result<Vec<Nanos>, PlanError> {
-    let rate = load.rate.0;
+    let Some(PerSecond(rate)) = load.pace.rate() else { return Ok(vec![Nanos::ZERO; count as usize]) };
     if !(rate.is_finite() && rate > 0.0) {
         return Err(PlanError::Rate { rate });
     }

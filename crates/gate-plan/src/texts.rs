@@ -66,8 +66,9 @@ impl ProseTexts {
 /// The one text of a gate that measures a warm cache: of the mean length, and with the mean length in its wish.
 pub(crate) fn repeated(spec: &GateSpec) -> String {
     let goal = unfitted(typical(&spec.prompts.input_tokens));
+    let words = if spec.target.api.generates() { typical(&spec.prompts.output_tokens) } else { 0 };
     let draws = Draws::new(spec.load.seed, Purpose::Passage, 0);
-    text("", goal, typical(&spec.prompts.output_tokens), &Prose::new(MEASURED), draws)
+    text("", goal, words, &Prose::new(MEASURED), draws)
 }
 
 /// So many tokens by the estimate, in thousandths.
@@ -76,8 +77,12 @@ fn unfitted(tokens: u32) -> u64 {
 }
 
 /// A text of `goal` thousandths of a token: `head`, which is empty or ends in a line break, a passage, and the wish
-/// for a continuation of so many words.
+/// for a continuation of so many words; without the wish where nothing is to be generated.
 fn text(head: &str, goal: u64, words: u32, prose: &Prose, mut draws: Draws) -> String {
+    if words == 0 {
+        let room = goal.saturating_sub(gate_tokens::thousandths(head)).max(prose.shortest());
+        return format!("{head}{}", prose.passage(&mut draws, room));
+    }
     let left = |wish: &str| goal.checked_sub(gate_tokens::thousandths(&format!("{head}\n{wish}")));
     // A passage is worth its place from half the shortest on: the message is then closer to the goal with it.
     let room = |wish: &String| left(wish).filter(|&left| 2 * left >= prose.shortest());

@@ -43,10 +43,14 @@ mod support {
 
 #[cfg(test)]
 mod plans {
-    use gate_model::{Arrivals, GateSpec, Iterations, Nanos, PerSecond, Shape};
+    use gate_model::{Api, Arrivals, Cache, GateSpec, Iterations, Nanos, Pace, PerSecond, PlannedRequest, Shape};
     use gate_plan::{PlanError, Totals, totals};
 
     use crate::support::{hex_digest, plan, spec};
+
+    fn open(rate: f64) -> Pace {
+        Pace::Open { rate: PerSecond(rate), cap: None }
+    }
 
     #[test]
     fn a_seed_gives_these_bytes_for_ever() {
@@ -75,7 +79,7 @@ mod plans {
         let plan = plan(&spec);
         assert_eq!(plan.requests[0].at, Nanos::ZERO);
         let gaps: Vec<f64> =
-            plan.requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64() * spec.load.rate.0).collect();
+            plan.requests.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64() * 2.0).collect();
         let share_above = |limit: f64| gaps.iter().filter(|gap| **gap > limit).count() as f64 / gaps.len() as f64;
         // Five standard errors of a share of 20,000.
         for limit in [0.1, 0.5, 1.0, 2.0, 4.0_f64] {
@@ -89,11 +93,45 @@ mod plans {
     fn constant_arrivals_do_not_drift() {
         let mut spec = spec(3);
         spec.load.arrivals = Arrivals::Constant;
-        spec.load.rate = PerSecond(3.0);
+        spec.load.pace = open(3.0);
         spec.load.iterations = Iterations::Fixed(1000);
         let plan = plan(&spec);
         assert_eq!(plan.requests[1].at, Nanos(333_333_333));
         assert_eq!(plan.requests[999].at, Nanos::from_secs(333));
+    }
+
+    #[test]
+    fn a_closed_loop_plans_the_order_and_a_cap_changes_nothing() {
+        let open = plan(&spec(5));
+        let mut closed = spec(5);
+        closed.load.pace = Pace::Closed { concurrency: 8 };
+        let closed = plan(&closed);
+        assert!(open.duration() > Nanos::ZERO);
+        assert_eq!((closed.duration(), &closed.looks, totals(&closed)), (Nanos::ZERO, &open.looks, totals(&open)));
+        let undated = |requests: &[PlannedRequest]| -> Vec<_> {
+            requests.iter().map(|request| PlannedRequest { at: Nanos::ZERO, ..*request }).collect()
+        };
+        assert_eq!(closed.requests, undated(&open.requests), "the same requests in the same order");
+
+        let mut capped = spec(5);
+        capped.load.pace = Pace::Open { rate: PerSecond(2.0), cap: Some(3) };
+        assert_eq!(plan(&capped), open);
+    }
+
+    #[test]
+    fn embeddings_ask_for_no_output() {
+        for cache in [Cache::Bust, Cache::Warm] {
+            let (mut spec, mut embeddings) = (spec(5), spec(5));
+            spec.prompts.cache = cache;
+            embeddings.prompts.cache = cache;
+            embeddings.target.api = Api::OpenaiEmbeddings;
+            let (generated, embedded) = (plan(&spec), plan(&embeddings));
+            assert_eq!(totals(&embedded), Totals { output_tokens: 0, ..totals(&generated) });
+            let inputs = |requests: &[PlannedRequest]| -> Vec<_> {
+                requests.iter().map(|request| (request.at, request.input_tokens)).collect()
+            };
+            assert_eq!(inputs(&embedded.requests), inputs(&generated.requests));
+        }
     }
 
     /// The mean of the truncated distribution, by a fine sum over its definition.
@@ -201,8 +239,8 @@ mod plans {
                 let length = &mut spec.prompts.input_tokens;
                 (length.mean, length.stddev, length.max) = (2e7, 0.0, u32::MAX);
             }),
-            fails(|spec| spec.load.rate = PerSecond(0.0)),
-            fails(|spec| spec.load.rate = PerSecond(0.0001)),
+            fails(|spec| spec.load.pace = open(0.0)),
+            fails(|spec| spec.load.pace = open(0.0001)),
             fails(|spec| spec.load.iterations = Iterations::Fixed(1_000_001)),
             fails(|spec| spec.load.warmup = 1_000_001),
         ];
@@ -249,7 +287,7 @@ mod plans {
 mod prompts {
     use std::collections::HashSet;
 
-    use gate_model::{Arm, Cache, Plan, Prompt, Prompts, Role};
+    use gate_model::{Api, Arm, Cache, Plan, PlannedRequest, Prompt, Prompts, Role};
     use gate_plan::SpecPrompts;
 
     use crate::support::{hex_digest, plan, request, spec, text, texts, without_nonce};
@@ -312,6 +350,26 @@ mod prompts {
         let prompts = SpecPrompts::new(&spec(4), "run", None);
         let prompt = prompts.measured(&request(0, 100));
         assert!(text(&prompt).ends_with("\nContinue this text in about 150 words."), "{}", text(&prompt));
+    }
+
+    #[test]
+    fn embeddings_are_asked_without_a_wish() {
+        let mut spec = spec(4);
+        spec.target.api = Api::OpenaiEmbeddings;
+        for (cache, requests) in [(Cache::Bust, 105), (Cache::Warm, 1)] {
+            spec.prompts.cache = cache;
+            let plan = plan(&spec);
+            let prompts = SpecPrompts::new(&spec, "run", None);
+            let all = texts(&prompts, &plan);
+            for (text, request) in all.iter().zip(plan.requests.iter().chain(&plan.warmup)) {
+                assert!(!text.contains("Continue this text") && !text.contains("Write 0"), "{text}");
+                assert!(gate_tokens::estimate(text).abs_diff(request.input_tokens) <= 1, "{text}");
+            }
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), requests);
+            // Even the shortest has a passage.
+            let shortest = prompts.measured(&PlannedRequest { output_tokens: 0, ..request(3, 1) });
+            assert!(!text(&shortest).trim().is_empty());
+        }
     }
 
     #[test]

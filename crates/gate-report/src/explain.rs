@@ -146,8 +146,8 @@ fn better(metric: Metric) -> &'static str {
 }
 
 fn tokens(needed: bool) -> String {
-    let words =
-        "from the server's usage; where it sends none they are estimated, and a check on them cannot be measured";
+    let words = "from the server's usage, else from the spec's `prompts.tokenizer`; with neither they are estimated, \
+                 and a check on them cannot be measured unless the spec says `tokens: accept_estimate`";
     if needed { words.to_owned() } else { String::new() }
 }
 
@@ -158,6 +158,7 @@ fn example(name: &str, metric: Metric) -> String {
     let bound = match (metric.unit(), metric.direction()) {
         (Unit::Time, _) if per_token => "< 50ms",
         (Unit::Time, _) if matches!(metric, Metric::Series(Series::SendLag, _)) => "< 5ms",
+        (Unit::Time, _) if is_before_the_answer(metric) => "< 50ms",
         (Unit::Time, _) => "< 800ms",
         (Unit::Share, Direction::Higher) => ">= 95%",
         (Unit::Share, _) if metric == Metric::Scalar(Scalar::ClientCpu) => "< 80%",
@@ -168,6 +169,12 @@ fn example(name: &str, metric: Metric) -> String {
         (Unit::Count, _) => ">= 100",
     };
     format!("`{name} {bound}`")
+}
+
+/// Whether the metric is of a step that no answer takes part in.
+fn is_before_the_answer(metric: Metric) -> bool {
+    let Metric::Series(series, _) = metric else { return false };
+    matches!(series, Series::CapWait | Series::Dns | Series::Connect | Series::Tls | Series::Write)
 }
 
 /// The two conventions of time per token on one answer, and who uses which.

@@ -1,6 +1,9 @@
 //! The facts of a run, a line each.
 
-use gate_model::{Nanos, Outcome, OutcomeCount, Override, Quantity, Verdict};
+use gate_model::{
+    Figure, Health, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached, Series, Stamping,
+    TokenSource, Verdict,
+};
 
 use crate::command::flags;
 use crate::escape;
@@ -16,12 +19,9 @@ pub(crate) fn facts_text(verdict: &Verdict) -> String {
 pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let run = &verdict.run;
     let mut lines = vec![("target", target(verdict)), ("requests", requests(verdict))];
-    let figures = verdict.figures.iter().filter_map(|figure| {
-        let scenario = run.scenarios.get(usize::from(figure.scenario)).filter(|_| run.scenarios.len() > 1);
-        let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
-        figure.value.map(|value| format!("{scenario}{}{JOINT}{}", figure.metric, words::figure(value)))
-    });
-    lines.push(("figures", figures.collect::<Vec<_>>().join(", ")));
+    lines.push(("figures", figures(verdict, |figure| !is_phase(figure.metric))));
+    lines.push(("phases", figures(verdict, |figure| is_phase(figure.metric))));
+    lines.push(("tokens", tokens(&run.token_sources)));
     lines.push(("time", pace(verdict)));
     lines.push((
         "warm-up",
@@ -49,9 +49,41 @@ pub(crate) fn overrides(changes: &[Override]) -> String {
     flags.collect::<Vec<_>>().join(", ")
 }
 
+fn figures(verdict: &Verdict, chosen: impl Fn(&Figure) -> bool) -> String {
+    let scenarios = &verdict.run.scenarios;
+    let figures = verdict.figures.iter().filter(|figure| chosen(figure)).filter_map(|figure| {
+        let scenario = scenarios.get(usize::from(figure.scenario)).filter(|_| scenarios.len() > 1);
+        let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
+        figure.value.map(|value| format!("{scenario}{}{JOINT}{}", figure.metric, words::figure(value)))
+    });
+    figures.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a metric is of one phase of a request on its way to the first token.
+fn is_phase(metric: Metric) -> bool {
+    let Metric::Series(series, _) = metric else { return false };
+    matches!(series, Series::CapWait | Series::Dns | Series::Connect | Series::Tls | Series::Write | Series::Headers)
+}
+
 fn target(verdict: &Verdict) -> String {
-    let model = verdict.run.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
-    format!("{}{model}", verdict.run.target)
+    let run = &verdict.run;
+    let model = run.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+    // The engine is this process: there is no way to it.
+    let reached = run.reached.as_ref().filter(|_| !verdict.simulated);
+    let reached = reached.map(|reached| format!("; {}", way(&run.target, reached))).unwrap_or_default();
+    format!("{}{model}{reached}", run.target)
+}
+
+/// How the target was reached: `HTTP/2 at 203.0.113.7, the first of 3 addresses`.
+fn way(target: &str, reached: &Reached) -> String {
+    let proxy = reached.proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}")).unwrap_or_default();
+    // An address that the target is named by is no news.
+    let address = reached.addresses.first().filter(|address| !target.contains(*address));
+    let address = address.map(|address| match reached.addresses.len() {
+        1 => format!(" at {address}"),
+        several => format!(" at {address}, the first of {several} addresses"),
+    });
+    format!("{}{proxy}{}", words::http_version(reached.http), address.unwrap_or_default())
 }
 
 fn requests(verdict: &Verdict) -> String {
@@ -90,13 +122,36 @@ fn ways(outcomes: &[OutcomeCount]) -> String {
     }
 }
 
+/// Who counted the output tokens, where it is not the server alone.
+fn tokens(sources: &[(TokenSource, u32)]) -> String {
+    let name = |source| match source {
+        TokenSource::Usage => "the server's usage",
+        TokenSource::Tokenizer => "the spec's tokenizer",
+        TokenSource::Estimated => "the number of events, an estimate",
+    };
+    match sources {
+        [] | [(TokenSource::Usage, _)] => String::new(),
+        [(source, _)] => format!("counted by {}", name(*source)),
+        several => {
+            let several =
+                several.iter().map(|(source, requests)| format!("{} of {}", name(*source), grouped(*requests)));
+            format!("counted by {}", listed(&several.collect::<Vec<_>>(), "and"))
+        }
+    }
+}
+
 /// How long the run took, and its rates.
 fn pace(verdict: &Verdict) -> String {
     let took = (verdict.run.duration.0 > 0).then(|| long_time(verdict.run.duration));
+    let cap = match verdict.run.pace {
+        Some(Pace::Closed { concurrency }) => Some(format!("a closed loop of {} at a time", grouped(concurrency))),
+        Some(Pace::Open { cap: Some(cap), .. }) => Some(format!("at most {} at a time", grouped(cap))),
+        Some(Pace::Open { cap: None, .. }) | None => None,
+    };
     let rates = verdict.run.rates;
     let rates = rates
         .map(|(planned, sent)| format!("the plan's own times give {}/s; {}/s sent", number(planned), number(sent)));
-    [took, rates].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [took, cap, rates].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A time of seconds or more, in seconds up to ten minutes.
@@ -113,14 +168,23 @@ fn client(verdict: &Verdict) -> String {
     let health = &verdict.run.health;
     let parts = [
         verdict.run.send_lag.map(|(p50, p99)| format!("sends late by {} (p50) and {} (p99)", time(p50), time(p99))),
-        health.cpu_share.map(|share| format!("{} of its CPU used", figure(Quantity::share(share)))),
-        health.loop_delay_p95.map(|delay| format!("reads late by {} (p95)", time(delay))),
+        health.cpu_share.map(|share| format!("{} of its CPU used", words::percent(share))),
+        health.loop_delay_p95.map(|delay| format!("wakes late by {} (p95)", time(delay))),
     ];
     let mut parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
-        parts.push(format!("{} clock", verdict.run.clock));
+        parts.extend(stamps(health));
     }
     parts.join("; ")
+}
+
+/// Which clock stamped what was received, and how good its stamps are.
+fn stamps(health: &Health) -> impl Iterator<Item = String> {
+    let behind = health.read_delay_p95.filter(|_| health.clock == Stamping::Kernel);
+    let behind = behind.map(|delay| format!(", reads {} behind it (p95)", time(delay))).unwrap_or_default();
+    let coalesced =
+        health.coalesced_share.map(|share| format!("{} of the events read with later ones", words::percent(share)));
+    std::iter::once(format!("{} clock{behind}", health.clock.name())).chain(coalesced)
 }
 
 fn time(nanos: Nanos) -> String {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use gate_model::{Bound, CheckOutcome, CheckVerdict, Quantity, Side, Unit, Verdict};
+use gate_model::{Bound, CheckOutcome, CheckVerdict, Health, Quantity, Side, Unit, Verdict};
 
 use crate::escape::{self, label_value};
-use crate::words::status_word;
+use crate::words::{http_version, status_word};
 
 /// The outcomes of a check; one of them is 1.
 const OUTCOMES: [&str; 6] = ["met", "within", "over", "violated", "could_not_measure", "waived"];
@@ -15,8 +15,9 @@ const OUTCOMES: [&str; 6] = ["met", "within", "over", "violated", "could_not_mea
 ///
 /// Every check has `gate_check_outcome` for each outcome, 1 for the one it had, so that no series comes and goes;
 /// `gate_seen_UNIT` and `gate_limit_UNIT`; and `gate_check_requests`. Every figure of the run is in
-/// `gate_figure_UNIT`; `gate_run_info` says which run it was. UNIT is `seconds`, `ratio`, `per_second`,
-/// `tokens_per_second` or, for plain counts, absent. Times per token are in seconds too.
+/// `gate_figure_UNIT`, and what is known of the client in `gate_client_…`; `gate_run_info` says which run it was. UNIT
+/// is `seconds`, `ratio`, `per_second`, `tokens_per_second` or, for plain counts, absent. Times per token are in
+/// seconds too.
 #[must_use]
 pub fn openmetrics(verdicts: &[Verdict]) -> String {
     let mut families = Families::default();
@@ -44,6 +45,7 @@ pub fn openmetrics(verdicts: &[Verdict]) -> String {
 fn run(families: &mut Families, verdict: &Verdict, gate: &str) {
     let of_gate = [("gate", gate)];
     let facts = &verdict.run;
+    let clock = if facts.imported_from.is_some() { "" } else { facts.health.clock.name() };
     let info = [
         ("gate", gate),
         ("run_id", &facts.run_id),
@@ -53,16 +55,38 @@ fn run(families: &mut Families, verdict: &Verdict, gate: &str) {
         ("target", &facts.target),
         ("model", facts.model.as_deref().unwrap_or_default()),
         ("simulated", if verdict.simulated { "true" } else { "false" }),
+        ("clock", clock),
+        ("http", facts.reached.as_ref().map_or("", |reached| http_version(reached.http))),
     ];
     families.add("gate_run", Kind::Info, "", "The run and how its gate ended.", &info, 1.0);
     families.add("gate_exit_code", Kind::Gauge, "", "The exit code.", &of_gate, f64::from(verdict.exit.code()));
     let duration = facts.duration.as_secs_f64();
     let words = "From the first planned request to the last end.";
     families.add("gate_run_duration_seconds", Kind::Gauge, "seconds", words, &of_gate, duration);
+    client(families, &facts.health, &of_gate);
     for way in &facts.outcomes {
         let labels = [("gate", gate), ("outcome", way.outcome.name())];
         let words = "Judged requests by how they ended.";
         families.add("gate_run_requests", Kind::Gauge, "", words, &labels, f64::from(way.count));
+    }
+}
+
+/// The client's own health, as far as it was measured.
+fn client(families: &mut Families, health: &Health, labels: &[(&str, &str)]) {
+    let shares = [
+        ("gate_client_cpu", "CPU time that gate used of what it may use.", health.cpu_share),
+        ("gate_client_coalesced", "Content events that were read with later ones.", health.coalesced_share),
+    ];
+    let delays = [
+        ("gate_client_loop_delay", "How late the I/O thread woke, P95.", health.loop_delay_p95),
+        ("gate_client_read_delay", "How long received bytes lay in the kernel, P95.", health.read_delay_p95),
+    ];
+    let shares = shares.map(|(name, help, share)| (name, help, share.map(Quantity::share)));
+    let delays = delays.map(|(name, help, delay)| (name, help, delay.map(Quantity::time)));
+    for (name, help, quantity) in shares.into_iter().chain(delays) {
+        if let Some(quantity) = quantity {
+            families.quantity(name, help, labels, quantity);
+        }
     }
 }
 

@@ -69,7 +69,9 @@ pub fn plan_json(view: &PlanView<'_>) -> Result<String, ReportError> {
         "model": view.spec.target.model,
         "api": view.spec.target.api.name(),
         "simulated": view.spec.is_simulated(),
-        "last_arrival_s": view.plan.duration().as_secs_f64(),
+        "load": view.spec.load,
+        // In a closed loop that is when earlier requests have ended.
+        "last_arrival_s": view.spec.load.pace.rate().map(|_| view.plan.duration().as_secs_f64()),
         "input_tokens": input,
         "output_tokens_at_most": output,
         "checks": checks.collect::<Vec<Value>>(),

@@ -5,7 +5,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use gate_model::{
-        Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Outcome, Override, Policy, Side, Status, Verdict, Waiver,
+        Cause, CheckOutcome, CheckVerdict, EndReason, Finding, HttpVersion, Outcome, Override, Policy, Reached, Side,
+        Status, Verdict, Waiver,
     };
     use gate_report::{comment, comment_marker, summary};
     use proptest::prelude::*;
@@ -160,7 +161,12 @@ mod tests {
         verdict.findings = vec![
             Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() },
             Finding::WaiverEnded { check: text.clone(), until: text.clone() },
+            Finding::Replicas { answered: vec![(text.clone(), 2), (text.clone(), 1)], count: 2 },
+            Finding::Models { answered: vec![(text.clone(), 2), (text.clone(), 1)] },
+            Finding::Fingerprints { answered: vec![(text.clone(), 2), (text.clone(), 1)] },
         ];
+        verdict.run.reached =
+            Some(Reached { addresses: vec![text.clone()], proxy: Some(text.clone()), http: HttpVersion::Http1 });
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);
         }

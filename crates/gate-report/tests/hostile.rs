@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use gate_model::{CheckOutcome, Finding, Outcome, Override, Verdict, Waiver};
+    use gate_model::{CheckOutcome, Finding, HttpVersion, Outcome, Override, Reached, Verdict, Waiver};
     use gate_report::{Style, junit, terminal, verdict_json};
     use proptest::prelude::*;
     use quick_xml::Reader;
@@ -26,7 +26,18 @@ mod tests {
         verdict.run.model = Some(text.clone());
         verdict.run.scenarios = vec![text.clone()];
         verdict.overrides = vec![Override { flag: text.clone(), path: text.clone(), value: text.clone() }];
-        verdict.findings = vec![Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() }];
+        verdict.run.reached = Some(Reached {
+            addresses: vec![text.clone(), text.clone()],
+            proxy: Some(text.clone()),
+            http: HttpVersion::Http2,
+        });
+        let answered = vec![(text.clone(), 2), (text.clone(), 1)];
+        verdict.findings = vec![
+            Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() },
+            Finding::Replicas { answered: answered.clone(), count: 2 },
+            Finding::Models { answered: answered.clone() },
+            Finding::Fingerprints { answered },
+        ];
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);
         }

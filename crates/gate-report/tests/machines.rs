@@ -164,6 +164,7 @@ mod tests {
             let mut hostile = verdict("violated");
             hostile.name.clone_from(&text);
             hostile.run.target.clone_from(&text);
+            hostile.run.model = Some(text.clone());
             hostile.run.scenarios = vec![text.clone()];
             hostile.checks[1].check.bound_text.clone_from(&text);
             hostile.checks[2].check.bound_text.clone_from(&text);

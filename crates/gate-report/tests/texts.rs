@@ -5,14 +5,16 @@ mod tests {
     use std::path::Path;
 
     use gate_model::{
-        Api, Arm, Bound, Cache, Check, Decide, Delivery, Diagnostic, EndReason, Endpoint, EngineParams, Fault, Finding,
-        GateSpec, Health, Importance, Metric, Nanos, Op, Origin, Outcome, OutputLength, Override, Place, Plan,
-        PlannedRequest, Power, PromptSpec, Quantity, Roots, Rule, Run, RunEnd, RunHeader, Sample, ScriptedFault,
-        Secret, Series, Severity, Snippet, Tls, Usage, Waiver, WarmingUp,
+        Api, Arm, Bound, Cache, Check, Clock, Connections, Decide, Delivery, Diagnostic, EndReason, Endpoint,
+        EngineParams, Fault, Finding, GateSpec, Health, Http, Importance, Load, Metric, Nanos, Op, Origin, Outcome,
+        OutputLength, Override, Pace, PerSecond, Place, Plan, PlannedRequest, Power, PromptSpec, Quantity, Roots, Rule,
+        Run, RunEnd, RunHeader, Sample, ScriptedFault, Secret, Series, Severity, Snippet, Tls, TokenPolicy, Usage,
+        Waiver, WarmingUp,
     };
     use gate_report::{
         PlanView, Style, diagnostics, explain, explain_errors, explain_series, plan_json, plan_text, samples,
     };
+    use serde_json::json;
 
     fn expect(file: &str, text: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
@@ -138,7 +140,12 @@ mod tests {
         let mut spec = GateSpec::new("unusual", Endpoint::Sim(Box::new(engine)));
         spec.target.api = Api::Anthropic;
         spec.target.delivery = Delivery::Whole;
-        spec.target.tls = Tls { ca: Some("ca.pem".to_owned()), roots: Roots::System, insecure: false };
+        spec.target.tls = Tls {
+            ca: Some("ca.pem".to_owned()),
+            roots: Roots::System,
+            cert: Some("own.pem".to_owned()),
+            ..Tls::default()
+        };
         spec.prompts = PromptSpec {
             file: Some("prompts.jsonl".to_owned()),
             system: Some("Answer briefly.".to_owned()),
@@ -164,6 +171,17 @@ mod tests {
             allowed_share: 0.5,
             detects_share: 0.76,
         };
+        spec.target.replica_header = Some("x-served-by".to_owned());
+        spec.prompts.tokenizer = Some("tokenizer.json".to_owned());
+        spec.prompts.tokens = TokenPolicy::AcceptEstimate;
+        spec.load = Load {
+            pace: Pace::Closed { concurrency: 4 },
+            connections: Connections::Fresh,
+            http: Http::Two,
+            clock: Clock::User,
+            workers: 2,
+            ..spec.load
+        };
         let rules = [Rule::Mean, Rule::Cluster, Rule::Point, Rule::Quantile, Rule::Extreme];
         let checks = rules.map(|rule| (rule, (rule == Rule::Quantile).then(|| power.clone())));
         let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
@@ -173,6 +191,21 @@ mod tests {
         spec.target.tls.insecure = true;
         let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
         assert!(plan_text(&view, Style::Plain).contains("NOT CHECKED (`target.tls.insecure`)"));
+        let json: serde_json::Value = serde_json::from_str(&plan_json(&view).unwrap()).unwrap();
+        assert_eq!((&json["last_arrival_s"], &json["load"]["workers"]), (&json!(null), &json!(2)));
+    }
+
+    #[test]
+    fn a_cap_is_part_of_the_load() {
+        let mut spec = spec();
+        spec.load.pace = Pace::Open { rate: PerSecond(2.0), cap: Some(8) };
+        spec.load.clock = Clock::Kernel;
+        spec.load.http = Http::One;
+        let (plan, checks) = (plan(&[2], 1), powers());
+        let text = plan_text(&PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] }, Style::Plain);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("open loop, 2/s, Poisson arrivals, at most 8 at once"), "{text}");
+        assert!(words.contains("HTTP/1.1, the kernel's clock"), "{text}");
     }
 
     #[test]
@@ -191,7 +224,7 @@ mod tests {
         ];
         let texts = rules.map(|(name, rule)| explain(name.parse().unwrap(), rule));
         expect("explain.txt", &texts.join("\n---\n\n"));
-        let series = [Series::Tpot, Series::Icl, Series::Ttft].map(explain_series);
+        let series = [Series::Tpot, Series::Icl, Series::Ttft, Series::CapWait, Series::Headers].map(explain_series);
         expect("explain-series.txt", &series.join("\n---\n\n"));
         let send_lag = explain("send_lag.p95".parse().unwrap(), Rule::Quantile);
         assert!(send_lag.contains("`send_lag.p95 < 5ms`"), "{send_lag}");
@@ -300,6 +333,8 @@ mod tests {
                 at: Nanos::ZERO,
                 health: Health::default(),
                 switched_to: None,
+                reached: None,
+                epoch_unix: None,
             }),
         };
         let failed = |send_s: &str, status: &str| {

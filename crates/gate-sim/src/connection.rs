@@ -59,9 +59,9 @@ async fn converse(stream: &mut TcpStream, engine: &Engine) -> io::Result<()> {
 }
 
 /// What is served at a path.
-#[derive(Clone, Copy)]
 enum Route {
-    Generate(&'static dyn Dialect),
+    /// In this dialect, and of this model where the path names one.
+    Generate(&'static dyn Dialect, Option<String>),
     Health,
     Models,
     Tags,
@@ -69,28 +69,28 @@ enum Route {
 }
 
 impl Route {
-    fn of(path: &str) -> Option<Self> {
-        match path {
+    fn of(request: &Request) -> Option<Self> {
+        match request.path.as_str() {
             "/health" => Some(Self::Health),
             "/v1/models" => Some(Self::Models),
             "/api/tags" => Some(Self::Tags),
             "/truth" => Some(Self::Truth),
-            path => dialect::at(path).map(Self::Generate),
+            _ => dialect::at(request).map(|(dialect, model)| Self::Generate(dialect, model)),
         }
     }
 
-    fn method(self) -> &'static str {
+    fn method(&self) -> &'static str {
         match self {
-            Self::Generate(_) => "POST",
+            Self::Generate(..) => "POST",
             _ => "GET",
         }
     }
 
     /// The dialect of errors.
-    fn dialect(self) -> &'static dyn Dialect {
+    fn dialect(&self) -> &'static dyn Dialect {
         match self {
-            Self::Generate(dialect) => dialect,
-            Self::Tags => &Ollama,
+            Self::Generate(dialect, _) => *dialect,
+            Self::Tags => &Ollama::Chat,
             _ => &OpenaiChat,
         }
     }
@@ -99,7 +99,7 @@ impl Route {
 async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Engine) -> io::Result<Next> {
     let arrived = Instant::now();
     let (method, path) = (&request.method, &request.path);
-    let Some(route) = Route::of(path) else {
+    let Some(route) = Route::of(request) else {
         let refusal = Refusal::new(404, &format!("Invalid URL ({method} {path})"));
         return refuse(connection, &OpenaiChat, &refusal, "").await;
     };
@@ -120,8 +120,9 @@ async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Eng
             json!({"object": "list", "data": [model]})
         }
         Route::Tags => dialect::tags(),
-        Route::Generate(dialect) => {
-            return match dialect.ask(&request.body) {
+        Route::Generate(dialect, model) => {
+            let asked = dialect.ask(&request.body);
+            return match asked.map(|ask| Ask { model: model.unwrap_or(ask.model.clone()), ..ask }) {
                 Ok(ask) => generate(connection, dialect, &ask, arrived, engine).await,
                 Err(refusal) => refuse(connection, dialect, &refusal, "").await,
             };
@@ -137,7 +138,8 @@ async fn refuse(
     refusal: &Refusal,
     more: &str,
 ) -> io::Result<Next> {
-    connection.answer(refusal.status, &dialect.refusal(refusal), more).await?;
+    let headers = dialect.refusal_headers(refusal) + more;
+    connection.answer(refusal.status, &dialect.refusal(refusal), &headers).await?;
     Ok(Next::Serve)
 }
 
@@ -156,7 +158,17 @@ async fn generate(
         return std::future::pending().await;
     };
     let buffer_bytes = engine.params.buffer_bytes as usize;
-    let playback = Playback { connection, ledger: &engine.ledger, dialect, ask, arrived, number, script, buffer_bytes };
+    let playback = Playback {
+        connection,
+        ledger: &engine.ledger,
+        alarm: &engine.alarm,
+        dialect,
+        ask,
+        arrived,
+        number,
+        script,
+        buffer_bytes,
+    };
     let played = playback.play().await;
     if played.is_err() {
         engine.ledger.client_left(number);

@@ -2,21 +2,35 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gate_engine::{EventKind, Script, ScriptEvent};
+use gate_engine::{EventKind, Fate, Script, ScriptEvent};
 use gate_model::{Api, Nanos};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Ask;
 use crate::http::Refusal;
 
 mod anthropic;
+mod bedrock_converse;
+mod bedrock_invoke;
+mod cohere;
+mod event_stream;
+mod gemini;
+mod llamacpp;
 mod ollama;
 mod openai;
 mod openai_chat;
 mod openai_completions;
+mod openai_embeddings;
+mod openai_responses;
+mod route;
+mod sglang;
+mod tgi;
+mod triton;
 
 pub(crate) use ollama::{Ollama, tags};
 pub(crate) use openai_chat::OpenaiChat;
+pub(crate) use route::at;
 
 /// What the engine says, one word a token, over and over (Herman Melville, Moby-Dick, 1851).
 const PROSE: &str = "Call me Ishmael. Some years ago, never mind how long precisely, having little or no money in my \
@@ -27,6 +41,8 @@ const PROSE: &str = "Call me Ishmael. Some years ago, never mind how long precis
     it high time to get to sea as soon as I can.";
 
 /// One API, seen from the server. Errors are OpenAI's, as with most servers, where the dialect has none of its own.
+///
+/// What belongs to a stream is appended to the bytes given.
 pub(crate) trait Dialect: Send + Sync {
     /// Its name.
     fn api(&self) -> Api;
@@ -39,21 +55,33 @@ pub(crate) trait Dialect: Send + Sync {
         "text/event-stream"
     }
 
-    /// What a stream sends before any content; empty where the dialect has nothing of the kind.
-    fn opening(&self, reply: &Reply<'_>) -> String;
+    /// What a stream sends before any content; nothing where the dialect has nothing of the kind.
+    fn opening(&self, _reply: &Reply<'_>, _out: &mut Vec<u8>) {}
 
-    /// The event of this text. Where nothing was sent before, it opens the stream as well.
-    fn content(&self, reply: &Reply<'_>, text: &str) -> String;
+    /// The opening, where it is still to come.
+    fn opened(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        if !reply.opened {
+            self.opening(reply, out);
+        }
+    }
+
+    /// The event of the text that is new. Where nothing was sent before, it opens the stream as well.
+    fn content(&self, reply: &Reply<'_>, out: &mut Vec<u8>);
 
     /// What follows the last token: the finish reason, the usage where it is due, the end mark.
-    fn closing(&self, reply: &Reply<'_>) -> String;
+    fn closing(&self, reply: &Reply<'_>, out: &mut Vec<u8>);
 
     /// The whole answer as one body.
-    fn body(&self, reply: &Reply<'_>, text: &str) -> Value;
+    fn body(&self, reply: &Reply<'_>) -> Value;
 
     /// The body of an answer that refuses.
     fn refusal(&self, refusal: &Refusal) -> Value {
         openai::refusal(refusal)
+    }
+
+    /// Header lines of an answer that refuses.
+    fn refusal_headers(&self, _refusal: &Refusal) -> String {
+        String::new()
     }
 
     /// The engine's own failure.
@@ -68,25 +96,41 @@ pub(crate) trait Dialect: Send + Sync {
 
     /// The engine's own failure as the body of a 200 answer.
     fn embedded_failure(&self) -> Value {
-        openai::embedded_failure()
+        self.refusal(&self.failure())
     }
 
-    /// The engine's own failure inside a stream, which it ends.
-    fn broken_stream(&self) -> String {
-        openai::event(&self.embedded_failure()) + openai::DONE
+    /// The engine's own failure inside a stream that has begun, which it ends.
+    fn broken_stream(&self, _reply: &Reply<'_>, out: &mut Vec<u8>) {
+        event(out, &self.embedded_failure());
     }
 }
 
-/// The dialect that is spoken at this path.
-pub(crate) fn at(path: &str) -> Option<&'static dyn Dialect> {
-    match path {
-        "/v1/chat/completions" => Some(&OpenaiChat),
-        "/v1/completions" => Some(&openai_completions::OpenaiCompletions),
-        "/v1/messages" => Some(&anthropic::Anthropic),
-        "/api/chat" => Some(&Ollama),
-        _ => None,
-    }
+/// A server-sent event.
+fn event(out: &mut Vec<u8>, data: &impl Serialize) {
+    out.extend(b"data: ");
+    json(out, data);
+    out.extend(b"\n\n");
 }
+
+/// A server-sent event with a name.
+fn named_event(out: &mut Vec<u8>, name: &str, data: &impl Serialize) {
+    out.extend([b"event: ", name.as_bytes(), b"\n"].concat());
+    event(out, data);
+}
+
+/// A line of JSON.
+fn line(out: &mut Vec<u8>, data: &impl Serialize) {
+    json(out, data);
+    out.push(b'\n');
+}
+
+fn json(out: &mut Vec<u8>, data: &impl Serialize) {
+    // What is written here has no map with keys that are no texts, and a vector takes everything.
+    let _ = serde_json::to_writer(out, data);
+}
+
+/// The end mark of several dialects.
+const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// What an encoder knows of the answer that it writes.
 pub(crate) struct Reply<'a> {
@@ -101,11 +145,24 @@ pub(crate) struct Reply<'a> {
     pub(crate) at: Nanos,
     /// The tokens so far, those being written included.
     pub(crate) tokens: u32,
+    /// The content events so far, the one being written left out.
+    pub(crate) events: u32,
     /// Whether the stream has begun.
     pub(crate) opened: bool,
+    /// Whether the answer ends well with the tokens that are being written.
+    pub(crate) last: bool,
+    /// The text so far, what is being written included.
+    pub(crate) text: String,
+    /// Where the text that is new begins.
+    new_from: usize,
 }
 
 impl Reply<'_> {
+    /// The text that is new.
+    fn delta(&self) -> &str {
+        self.text.get(self.new_from..).unwrap_or_default()
+    }
+
     /// When the request arrived, in seconds since the UNIX epoch.
     fn created(&self) -> u64 {
         self.arrived.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -115,12 +172,24 @@ impl Reply<'_> {
     fn reason(&self, length: &'static str, stop: &'static str) -> &'static str {
         if self.tokens > 0 { length } else { stop }
     }
+
+    /// Input and output tokens together.
+    fn total_tokens(&self) -> u64 {
+        u64::from(self.ask.prompt_tokens) + u64::from(self.tokens)
+    }
+
+    /// A duration in milliseconds.
+    fn millis(duration: Nanos) -> f64 {
+        duration.0 as f64 / 1e6
+    }
 }
 
 /// Writes one answer, piece by piece.
 pub(crate) struct Answer<'a> {
     dialect: &'static dyn Dialect,
     reply: Reply<'a>,
+    /// How many tokens a good end comes after; `None` where there is none.
+    complete_at: Option<u32>,
     words: std::iter::Cycle<std::str::SplitWhitespace<'static>>,
 }
 
@@ -135,47 +204,66 @@ impl<'a> Answer<'a> {
             first_token: content.map_or(script.end, |event| event.at),
             at: Nanos::ZERO,
             tokens: 0,
+            events: 0,
             opened: false,
+            last: false,
+            text: String::new(),
+            new_from: 0,
         };
-        Self { dialect, reply, words: PROSE.split_whitespace().cycle() }
+        let ends_well = matches!(script.fate, Fate::Complete | Fate::SlowHeaders);
+        let complete_at = ends_well.then(|| script.tokens());
+        Self { dialect, reply, complete_at, words: PROSE.split_whitespace().cycle() }
     }
 
-    /// The next event of the stream; empty where the dialect has none of this kind.
-    pub(crate) fn next(&mut self, event: ScriptEvent) -> String {
+    /// Appends the next event of the stream; nothing where the dialect has none of this kind.
+    pub(crate) fn next(&mut self, event: ScriptEvent, out: &mut Vec<u8>) {
         self.reply.at = event.at;
-        let encoded = match event.kind {
-            EventKind::Role => self.dialect.opening(&self.reply),
+        let before = out.len();
+        match event.kind {
+            EventKind::Role => self.dialect.opening(&self.reply, out),
             EventKind::Tokens(tokens) => {
-                let text = self.text(tokens);
-                self.dialect.content(&self.reply, &text)
+                self.say(tokens);
+                self.dialect.content(&self.reply, out);
+                self.reply.events += 1;
             }
-        };
-        self.reply.opened |= !encoded.is_empty();
-        encoded
+        }
+        self.reply.opened |= out.len() > before;
     }
 
-    /// The events after the last token, due at this time.
-    pub(crate) fn closing(&mut self, at: Nanos) -> String {
+    /// Appends the events after the last token, due at this time.
+    pub(crate) fn closing(&mut self, at: Nanos, out: &mut Vec<u8>) {
         self.reply.at = at;
-        self.dialect.closing(&self.reply)
+        self.dialect.closing(&self.reply, out);
+    }
+
+    /// Appends the engine's own failure, which ends the stream, due at this time.
+    pub(crate) fn broken(&mut self, at: Nanos, out: &mut Vec<u8>) {
+        self.reply.at = at;
+        self.dialect.broken_stream(&self.reply, out);
     }
 
     /// The whole answer of so many tokens as one body, due at this time.
-    pub(crate) fn body(&mut self, at: Nanos, tokens: u32) -> String {
+    pub(crate) fn body(&mut self, at: Nanos, tokens: u32) -> Vec<u8> {
         self.reply.at = at;
-        let text = self.text(tokens);
-        self.dialect.body(&self.reply, &text).to_string()
+        self.say(tokens);
+        let mut body = Vec::new();
+        json(&mut body, &self.dialect.body(&self.reply));
+        body
     }
 
-    fn text(&mut self, tokens: u32) -> String {
-        let mut text = String::new();
+    fn say(&mut self, tokens: u32) {
+        let reply = &mut self.reply;
+        reply.new_from = reply.text.len();
         for word in self.words.by_ref().take(tokens as usize) {
-            if self.reply.tokens > 0 {
-                text.push(' ');
+            if reply.tokens > 0 {
+                reply.text.push(' ');
             }
-            text.push_str(word);
-            self.reply.tokens += 1;
+            reply.text.push_str(word);
+            reply.tokens += 1;
         }
-        text
+        reply.last = self.complete_at == Some(reply.tokens);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The server's side of HTTP/1.1: as much as clients of an inference server use.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub(crate) struct Request {
     pub(crate) method: String,
     /// Without the query.
     pub(crate) path: String,
+    /// Without the question mark; empty where there is none.
+    pub(crate) query: String,
     pub(crate) body: Vec<u8>,
     pub(crate) keep_alive: bool,
 }
@@ -93,6 +95,7 @@ struct Head {
     length: usize,
     method: String,
     path: String,
+    query: String,
     framing: Framing,
     keep_alive: bool,
     expects_continue: bool,
@@ -128,13 +131,24 @@ impl<'a> Connection<'a> {
             Framing::Length(length) => self.take(length).await?,
             Framing::Chunked => self.chunks().await?,
         };
-        Ok(Request { method: head.method, path: head.path, body, keep_alive: head.keep_alive })
+        Ok(Request { method: head.method, path: head.path, query: head.query, body, keep_alive: head.keep_alive })
     }
 
     /// Answers with one JSON body; `more` holds whole header lines.
     pub(crate) async fn answer(&mut self, status: u16, body: &Value, more: &str) -> io::Result<()> {
-        let whole = whole(status, "application/json", more, &body.to_string());
-        self.stream.write_all(whole.as_bytes()).await
+        self.write(&whole(status, "application/json", more, body.to_string().as_bytes())).await
+    }
+
+    /// Writes all of it: at once where the kernel has room, as it nearly always has.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = match self.stream.try_write(bytes) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            written => written.unwrap_or(0),
+        };
+        match bytes.get(written..) {
+            None | Some([]) => Ok(()),
+            Some(rest) => self.stream.write_all(rest).await,
+        }
     }
 
     /// Waits until the client closes its side, reading whatever comes.
@@ -215,10 +229,13 @@ fn parse_head(buffer: &[u8]) -> Result<Option<Head>, Refusal> {
     if request.version != Some(1) {
         return Err(Refusal::new(505, "Only HTTP/1.1 is served here."));
     }
+    let target = request.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut head = Head {
         length,
         method: request.method.unwrap_or_default().to_owned(),
-        path: request.path.and_then(|path| path.split('?').next()).unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
         framing: Framing::Length(0),
         keep_alive: true,
         expects_continue: false,
@@ -281,17 +298,20 @@ pub(crate) fn head(status: u16, content_type: &str, more: &str) -> String {
 }
 
 /// An answer in one body; `more` holds whole header lines.
-pub(crate) fn whole(status: u16, content_type: &str, more: &str, body: &str) -> String {
-    head(status, content_type, &format!("content-length: {}\r\n{more}", body.len())) + body
+pub(crate) fn whole(status: u16, content_type: &str, more: &str, body: &[u8]) -> Vec<u8> {
+    let head = head(status, content_type, &format!("content-length: {}\r\n{more}", body.len()));
+    [head.as_bytes(), body].concat()
 }
 
-/// One chunk of a chunked body; nothing where there is no data, since an empty chunk is the last one.
-pub(crate) fn chunk(data: &str) -> String {
-    match data {
-        "" => String::new(),
-        data => format!("{:x}\r\n{data}\r\n", data.len()),
+/// Appends one chunk of a chunked body; nothing where there is no data, since an empty chunk is the last one.
+pub(crate) fn chunk(data: &[u8], out: &mut Vec<u8>) {
+    if !data.is_empty() {
+        // A vector takes everything.
+        let _ = write!(out, "{:x}\r\n", data.len());
+        out.extend(data);
+        out.extend(b"\r\n");
     }
 }
 
 /// The end of a chunked body.
-pub(crate) const LAST_CHUNK: &str = "0\r\n\r\n";
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";

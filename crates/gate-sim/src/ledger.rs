@@ -9,6 +9,9 @@ use gate_model::{Api, Nanos};
 use crate::ask::Ask;
 use crate::{Truth, TruthRequest, TruthWrite};
 
+/// For how many writes of a request there is room from the start.
+const MOST_RESERVED: usize = 4_096;
+
 /// The truth so far, shared by the server's thread (which writes) and whoever asks.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -43,6 +46,7 @@ impl Ledger {
         let mut truth = self.lock();
         let number = u32::try_from(truth.requests.len()).unwrap_or(u32::MAX);
         let script = script_of(number);
+        let writes = script.as_ref().map_or(0, |script| script.events.len()).min(MOST_RESERVED);
         truth.requests.push(TruthRequest {
             number,
             api,
@@ -54,7 +58,7 @@ impl Ledger {
             prompt_tokens: ask.prompt_tokens,
             max_tokens: ask.max_tokens,
             output_tokens: 0,
-            writes: Vec::new(),
+            writes: Vec::with_capacity(writes),
             end: None,
             client_left: false,
         });
@@ -65,12 +69,22 @@ impl Ledger {
         self.update(number, |request| request.status = Some(status));
     }
 
-    /// Enters events that were written together, each with its tokens.
-    pub(crate) fn wrote(&self, number: u32, at: Instant, events: &[u32]) {
+    /// Enters events that are about to be written together, of so many tokens, and due at this instant.
+    pub(crate) fn writing(&self, number: u32, due: Instant, at: Instant, events: u32, tokens: u32) {
+        let write = TruthWrite { due: self.since_start(due), at: self.since_start(at), done: None, events, tokens };
+        self.update(number, |request| {
+            request.output_tokens += tokens;
+            request.writes.push(write);
+        });
+    }
+
+    /// Enters that the last write is done.
+    pub(crate) fn wrote(&self, number: u32, at: Instant) {
         let at = self.since_start(at);
         self.update(number, |request| {
-            request.output_tokens += events.iter().sum::<u32>();
-            request.writes.extend(events.iter().map(|tokens| TruthWrite { at, tokens: *tokens }));
+            if let Some(write) = request.writes.last_mut() {
+                write.done = Some(at);
+            }
         });
     }
 

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use gate_engine::{Fate, Script};
 use gate_model::Nanos;
-use tokio::io::AsyncWriteExt;
 
+use crate::alarm::Alarm;
 use crate::ask::Ask;
 use crate::dialect::{Answer, Dialect};
 use crate::http::{Connection, LAST_CHUNK, Refusal, chunk, head, whole};
 use crate::ledger::Ledger;
-use crate::timer::Timer;
 
 /// What a proxy or a login page in front of an engine says.
 const PAGE: &str = "<!DOCTYPE html>\n<html>\n<head><title>Welcome</title></head>\n<body><p>You are not talking to the \
@@ -35,6 +34,7 @@ pub(crate) enum Next {
 pub(crate) struct Playback<'a, 'b> {
     pub(crate) connection: &'a mut Connection<'b>,
     pub(crate) ledger: &'a Ledger,
+    pub(crate) alarm: &'a Alarm,
     pub(crate) dialect: &'static dyn Dialect,
     pub(crate) ask: &'a Ask,
     pub(crate) arrived: Instant,
@@ -44,12 +44,22 @@ pub(crate) struct Playback<'a, 'b> {
     pub(crate) buffer_bytes: usize,
 }
 
+/// The most bytes that are written together only because they are due at the same instant.
+const MOST_TOGETHER: usize = 64 * 1024;
+
 /// Events that are written together.
 #[derive(Default)]
 struct Burst {
-    body: String,
-    /// The tokens of each.
-    events: Vec<u32>,
+    body: Vec<u8>,
+    events: u32,
+    tokens: u32,
+}
+
+impl Burst {
+    fn clear(&mut self) {
+        self.body.clear();
+        (self.events, self.tokens) = (0, 0);
+    }
 }
 
 impl Playback<'_, '_> {
@@ -58,7 +68,7 @@ impl Playback<'_, '_> {
         match self.script.fate {
             Fate::Http429 => self.refuse(&self.dialect.rate_limit(), "retry-after: 1\r\n").await,
             Fate::Http500 => self.refuse(&self.dialect.failure(), "").await,
-            Fate::Html200 => self.at_once(200, whole(200, "text/html; charset=utf-8", "", PAGE)).await,
+            Fate::Html200 => self.at_once(200, &whole(200, "text/html; charset=utf-8", "", PAGE.as_bytes())).await,
             _ if self.ask.stream => self.stream().await,
             _ => self.body().await,
         }
@@ -66,51 +76,66 @@ impl Playback<'_, '_> {
 
     async fn refuse(&mut self, refusal: &Refusal, more: &str) -> io::Result<Next> {
         let body = self.dialect.refusal(refusal).to_string();
-        self.at_once(refusal.status, whole(refusal.status, "application/json", more, &body)).await
+        let headers = self.dialect.refusal_headers(refusal) + more;
+        self.at_once(refusal.status, &whole(refusal.status, "application/json", &headers, body.as_bytes())).await
     }
 
-    async fn at_once(&mut self, status: u16, answer: String) -> io::Result<Next> {
+    async fn at_once(&mut self, status: u16, answer: &[u8]) -> io::Result<Next> {
         self.ledger.answered(self.number, status);
-        self.finish(&answer, &[]).await?;
+        self.finish(answer, &Burst::default()).await?;
         Ok(Next::Serve)
     }
 
     async fn stream(&mut self) -> io::Result<Next> {
-        let timer = Timer::new();
         let mut answer = Answer::new(self.dialect, self.ask, self.number, &self.script);
-        timer.wait_until(self.due(self.script.headers)).await;
+        self.alarm.wait_until(self.due(self.script.headers)).await;
         self.ledger.answered(self.number, 200);
         let head = head(200, self.dialect.stream_type(), "cache-control: no-cache\r\ntransfer-encoding: chunked\r\n");
-        self.connection.stream.write_all(head.as_bytes()).await?;
+        self.connection.write(head.as_bytes()).await?;
 
-        let mut held = Burst::default();
-        for event in std::mem::take(&mut self.script.events) {
-            let encoded = answer.next(event);
-            if encoded.is_empty() {
+        let (mut held, mut wire) = (Burst::default(), Vec::new());
+        let mut events = std::mem::take(&mut self.script.events).into_iter().peekable();
+        while let Some(event) = events.next() {
+            let before = held.body.len();
+            answer.next(event, &mut held.body);
+            if held.body.len() > before {
+                held.events += 1;
+                held.tokens += event.kind.tokens();
+            }
+            let size = held.body.len();
+            let together = size < MOST_TOGETHER && events.peek().is_some_and(|next| next.at == event.at);
+            if size == 0 || size < self.buffer_bytes || together {
                 continue;
             }
-            held.body += &encoded;
-            held.events.push(event.kind.tokens());
             // Made ready before it is due, so that nothing but the write comes after.
-            let ready = (held.body.len() >= self.buffer_bytes).then(|| std::mem::take(&mut held));
-            let ready = ready.map(|burst| (chunk(&burst.body), burst.events));
-            timer.wait_until(self.due(event.at)).await;
-            if let Some((bytes, events)) = ready {
-                self.write(bytes.as_bytes(), &events).await?;
-            }
+            wire.clear();
+            chunk(&held.body, &mut wire);
+            let due = self.due(event.at);
+            self.alarm.wait_until(due).await;
+            self.write(&wire, &held, due).await?;
+            held.clear();
         }
-        let (last, next) = match self.script.fate {
-            Fate::Complete | Fate::Empty | Fate::SlowHeaders => (answer.closing(self.script.end), Next::Serve),
-            Fate::StreamError => (self.dialect.broken_stream(), Next::Close),
-            _ => (String::new(), Next::Close),
+        let next = match self.script.fate {
+            Fate::Complete | Fate::Empty | Fate::SlowHeaders => {
+                answer.closing(self.script.end, &mut held.body);
+                Next::Serve
+            }
+            Fate::StreamError => {
+                answer.broken(self.script.end, &mut held.body);
+                Next::Close
+            }
+            _ => Next::Close,
         };
-        timer.wait_until(self.due(self.script.end)).await;
+        self.alarm.wait_until(self.due(self.script.end)).await;
         match self.script.fate {
             // Neither is an end of the stream: what a proxy holds then is lost.
             Fate::Stall => self.stall().await,
             Fate::Reset => Ok(self.reset()),
             _ => {
-                self.finish(&(chunk(&(held.body + &last)) + LAST_CHUNK), &held.events).await?;
+                wire.clear();
+                chunk(&held.body, &mut wire);
+                wire.extend(LAST_CHUNK);
+                self.finish(&wire, &held).await?;
                 Ok(next)
             }
         }
@@ -118,21 +143,29 @@ impl Playback<'_, '_> {
 
     /// An answer in one body, when its last token is due; faults in the middle happen in the middle of the body.
     async fn body(&mut self) -> io::Result<Next> {
-        let tokens = self.script.tokens();
         let fate = self.script.fate;
         let body = match fate {
-            Fate::StreamError => self.dialect.embedded_failure().to_string(),
-            _ => Answer::new(self.dialect, self.ask, self.number, &self.script).body(self.script.end, tokens),
+            Fate::StreamError => self.dialect.embedded_failure().to_string().into_bytes(),
+            _ => {
+                let tokens = self.script.tokens();
+                Answer::new(self.dialect, self.ask, self.number, &self.script).body(self.script.end, tokens)
+            }
         };
         let whole = whole(200, "application/json", "", &body);
-        Timer::new().wait_until(self.due(self.script.end)).await;
+        let due = self.due(self.script.end);
+        self.alarm.wait_until(due).await;
         self.ledger.answered(self.number, 200);
+        let one = |tokens| Burst { body: Vec::new(), events: 1, tokens };
         match fate {
-            Fate::StreamError => self.finish(&whole, &[]).await?,
-            Fate::Complete | Fate::Empty | Fate::SlowHeaders => self.finish(&whole, &[tokens]).await?,
+            Fate::StreamError => self.finish(&whole, &Burst::default()).await?,
+            Fate::Complete | Fate::Empty | Fate::SlowHeaders => {
+                let generates = self.dialect.api().generates();
+                let tokens = if generates { self.script.tokens() } else { 0 };
+                self.finish(&whole, &one(tokens)).await?;
+            }
             _ => {
-                let part = whole.as_bytes().get(..whole.len() - body.len() / 2).unwrap_or_default();
-                self.write(part, &[0]).await?;
+                let part = whole.get(..whole.len() - body.len() / 2).unwrap_or_default();
+                self.write(part, &one(0), due).await?;
                 return match fate {
                     Fate::Stall => self.stall().await,
                     Fate::Truncate => {
@@ -160,18 +193,26 @@ impl Playback<'_, '_> {
         Next::Reset
     }
 
-    /// Writes events, each with its tokens.
-    async fn write(&mut self, bytes: &[u8], events: &[u32]) -> io::Result<()> {
-        self.ledger.wrote(self.number, Instant::now(), events);
-        self.connection.stream.write_all(bytes).await
+    /// Writes these bytes, which hold the events of a burst.
+    async fn write(&mut self, bytes: &[u8], burst: &Burst, due: Instant) -> io::Result<()> {
+        self.write_at(bytes, burst, due, Instant::now()).await
+    }
+
+    async fn write_at(&mut self, bytes: &[u8], burst: &Burst, due: Instant, now: Instant) -> io::Result<()> {
+        self.ledger.writing(self.number, due, now, burst.events, burst.tokens);
+        self.connection.write(bytes).await?;
+        self.ledger.wrote(self.number, Instant::now());
+        Ok(())
     }
 
     /// Writes the last of the answer.
-    async fn finish(&mut self, bytes: &str, events: &[u32]) -> io::Result<()> {
+    async fn finish(&mut self, bytes: &[u8], burst: &Burst) -> io::Result<()> {
         let now = Instant::now();
-        self.ledger.wrote(self.number, now, events);
         self.ledger.ended(self.number, now);
-        self.connection.stream.write_all(bytes.as_bytes()).await
+        if burst.events == 0 {
+            return self.connection.write(bytes).await;
+        }
+        self.write_at(bytes, burst, self.due(self.script.end), now).await
     }
 
     fn due(&self, at: Nanos) -> Instant {

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::Truth;
+use crate::alarm::Alarm;
 use crate::connection::serve;
 use crate::ledger::Ledger;
 
@@ -80,7 +81,12 @@ impl Server {
 
         let ledger = Arc::new(Ledger::new());
         let stop = StopHandle(Arc::new(Notify::new()));
-        let engine = Engine { params, ledger: ledger.clone(), death: Notify::new(), dead: watch::Sender::new(false) };
+        let alarm = {
+            let _context = runtime.enter();
+            Alarm::new()
+        };
+        let engine =
+            Engine { params, ledger: ledger.clone(), alarm, death: Notify::new(), dead: watch::Sender::new(false) };
         let stopped = stop.0.clone();
         let thread = Builder::new()
             .name("gate-sim".to_owned())
@@ -131,6 +137,7 @@ impl Drop for Server {
 pub(crate) struct Engine {
     pub(crate) params: EngineParams,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) alarm: Alarm,
     /// Told when the request with which the engine dies has arrived.
     pub(crate) death: Notify,
     /// Whether the port is closed and every connection is to be reset.
@@ -155,6 +162,8 @@ fn run(runtime: &Runtime, listener: TcpListener, engine: Engine, stopped: &Notif
     runtime.block_on(async {
         let engine = Arc::new(engine);
         let mut connections = JoinSet::new();
+        let clockwork = engine.clone();
+        let clockwork = tokio::spawn(async move { clockwork.alarm.ring().await });
         loop {
             tokio::select! {
                 biased;
@@ -173,5 +182,6 @@ fn run(runtime: &Runtime, listener: TcpListener, engine: Engine, stopped: &Notif
         engine.ledger.died();
         engine.dead.send_replace(true);
         while connections.join_next().await.is_some() {}
+        clockwork.abort();
     });
 }

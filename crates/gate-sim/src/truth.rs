@@ -37,9 +37,9 @@ pub struct TruthRequest {
     pub max_tokens: u32,
     /// How many tokens were written.
     pub output_tokens: u32,
-    /// Every event written, or the one write of the whole body where no stream was asked for. Behind a buffering
-    /// proxy an event is written when the proxy lets it go, with all others that it held; what is lost in it is not
-    /// here.
+    /// Every write of events, or the one write of the whole body where no stream was asked for: one event each, or
+    /// all that were due at the same instant, or all that a buffering proxy let go together; what is lost in it is
+    /// not here. What only ends a stream is not here either.
     pub writes: Vec<TruthWrite>,
     /// When the server was done with it: its last write, its reset, or when the client was seen gone. Absent while
     /// it is being served.
@@ -48,11 +48,17 @@ pub struct TruthRequest {
     pub client_left: bool,
 }
 
-/// One event, written.
+/// One write call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TruthWrite {
-    /// Taken immediately before the write call; events of one call have the same.
+    /// When the script wanted it.
+    pub due: Nanos,
+    /// Taken immediately before the write call.
     pub at: Nanos,
+    /// Taken immediately after the call that handed over the last byte; absent before that.
+    pub done: Option<Nanos>,
+    /// The events it carried.
+    pub events: u32,
     /// The tokens it carried; 0 for what opens a stream without content.
     pub tokens: u32,
 }

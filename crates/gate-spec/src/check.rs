@@ -288,6 +288,15 @@ pub(crate) fn needs_stream(metric: Metric) -> bool {
     }
 }
 
+/// Whether the metric has values only where tokens are generated.
+pub(crate) fn needs_output(metric: Metric) -> bool {
+    match metric {
+        Metric::Series(Series::TpotE2e | Series::OutputTokens | Series::ReasoningTokens, _)
+        | Metric::Scalar(Scalar::ThroughputOutputTokens) => true,
+        metric => needs_stream(metric),
+    }
+}
+
 /// The check every gate has unless its metric is named.
 pub(crate) fn implied() -> (Metric, Op, Bound, &'static str) {
     (Metric::ErrorShare(ErrorKind::Any), Op::Less, Bound::Absolute(Quantity::share(0.05)), "5%")

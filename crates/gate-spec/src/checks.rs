@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Aggregate, Bound, Check, Decide, Importance, Iterations, Metric, Origin, Percentile, Scalar, Unit, Waiver,
+    Aggregate, Bound, Check, Decide, Importance, Iterations, Load, Metric, Origin, Pace, Percentile, Scalar, Series,
+    Unit, Waiver,
 };
 
-use crate::check::{CheckError, Parsed, UNIT, decided, implied, needs_stream, parse, turned};
+use crate::check::{CheckError, Parsed, UNIT, decided, implied, needs_output, needs_stream, parse, turned};
 use crate::context::Context;
 use crate::problem::Problem;
-use crate::raw::{RawCheck, RawSpec};
+use crate::raw::{RawCheck, RawSpec, RawTarget};
 
 /// The fewest requests a check decided by evidence is judged on.
 const FEWEST: u32 = 20;
@@ -29,7 +30,8 @@ impl Declared {
 }
 
 /// All checks: required, implied, preferred.
-pub(crate) fn checks(context: &mut Context, raw: &RawSpec, iterations: Iterations) -> Vec<Check> {
+pub(crate) fn checks(context: &mut Context, raw: &RawSpec, load: &Load) -> Vec<Check> {
+    let iterations = load.iterations;
     let mut declared = read(context, "require", &raw.require, Importance::Required);
     declared.extend(read(context, "prefer", &raw.prefer, Importance::Preferred));
 
@@ -51,10 +53,7 @@ pub(crate) fn checks(context: &mut Context, raw: &RawSpec, iterations: Iteration
             let message = format!("`{metric}` counts requests that keep every `slo:` bound, and there is none");
             report(context, check, message, "add one, such as `slo: {ttft: 800ms, tpot: 50ms}`");
         }
-        if needs_stream(metric) && !raw.target.stream {
-            let message = format!("`{metric}` is measured on a stream, and `target.stream` is false");
-            report(context, check, message, "check `e2e`, errors, tokens or throughput, or remove `stream: false`");
-        }
+        refuse_unmeasured(context, check, &raw.target, load.pace);
         if sized {
             check_size(context, check, iterations);
         }
@@ -120,6 +119,44 @@ fn report(context: &mut Context, check: &Declared, message: String, hint: &str) 
 fn warn(context: &mut Context, check: &Declared, message: String, hint: &str) {
     let site = context.part(&check.path, &check.raw.check, 0..check.raw.check.len());
     context.problems.push(Problem::warning(site, message).hint(hint));
+}
+
+/// A metric that this target and load never have a value of.
+fn refuse_unmeasured(context: &mut Context, check: &Declared, target: &RawTarget, pace: Pace) {
+    let (metric, api) = (check.parsed.metric, target.api);
+    let series = match metric {
+        Metric::Series(series, _) => Some(series),
+        _ => None,
+    };
+    let (message, hint) = match (series, pace) {
+        _ if needs_output(metric) && !api.generates() => (
+            format!("`{metric}` is about generated tokens, and `{}` generates none", api.name()),
+            "check `e2e`, errors, `input_tokens` or `throughput.requests`",
+        ),
+        _ if needs_stream(metric) && !target.stream => (
+            format!("`{metric}` is measured on a stream, and `target.stream` is false"),
+            "check `e2e`, errors, tokens or throughput, or remove `stream: false`",
+        ),
+        (Some(Series::CapWait), Pace::Open { cap: None, .. }) if context.is_sound("load.concurrency") => (
+            format!("`{metric}` is the wait for a slot under a cap, and the load has none"),
+            "add `concurrency` to `load`, beside `rps`, or remove this check",
+        ),
+        (Some(Series::CapWait), Pace::Closed { .. }) => (
+            format!("`{metric}` is the wait for a slot under a cap, and in a closed loop nothing waits for one"),
+            "add `rps` to `load` for an open loop with a cap, or remove this check",
+        ),
+        (Some(Series::Tls), _) if !over_tls(target) && context.is_sound("target.url") => (
+            format!("`{metric}` is measured over https, and the target has no https URL"),
+            "check `connect`, or write an https URL",
+        ),
+        _ => return,
+    };
+    report(context, check, message, hint);
+}
+
+fn over_tls(target: &RawTarget) -> bool {
+    let scheme = target.url.as_ref().and_then(|url| url.split_once("://"));
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
 }
 
 fn refuse_duplicates(context: &mut Context, declared: &[Declared]) {

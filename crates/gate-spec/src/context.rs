@@ -1,5 +1,7 @@
 //! What the whole-spec rules need to know about where things were written.
 
+use std::collections::BTreeMap;
+
 use gate_model::Place;
 
 use crate::problem::Problem;
@@ -11,6 +13,7 @@ use crate::yaml::{Site, Span};
 pub(crate) struct Context<'a> {
     pub(crate) walked: &'a Walked,
     pub(crate) source: &'a Source<'a>,
+    pub(crate) environment: &'a BTreeMap<String, String>,
     pub(crate) problems: Vec<Problem>,
 }
 

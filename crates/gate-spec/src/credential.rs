@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use gate_model::REDACTED;
 
+use crate::field::{Field, Kind, Leaf, find};
 use crate::problem::{clip, nearest};
+use crate::table::ROOT;
 use crate::yaml::{Content, Node, Scalar, Site, Span};
 
 /// Words that name a credential.
@@ -38,8 +40,11 @@ pub(crate) fn looks_secret(name: &str) -> bool {
 
 /// Whether a URL in this text carries userinfo or a query value that looks like a credential.
 pub(crate) fn has_url_credentials(text: &str) -> bool {
-    let Some((_, rest)) = text.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    let (authority, rest) = match (text.split_once("://"), text.strip_prefix("unix:")) {
+        (_, Some(rest)) => ("", rest),
+        (Some((_, rest)), _) => (rest.split(['/', '?', '#']).next().unwrap_or(""), rest),
+        (None, None) => return false,
+    };
     let query = rest.split_once('?').map_or("", |(_, query)| query);
     authority.contains('@') || query.split('&').any(|pair| looks_secret(pair.split('=').next().unwrap_or("")))
 }
@@ -83,11 +88,18 @@ pub(crate) enum Secrecy {
 /// The stretches of all scalars of a node that hold, or may hold, a credential.
 pub(crate) fn spans(node: &Node, secrecy: Secrecy) -> Vec<Span> {
     let mut spans = Vec::new();
-    collect(node, secrecy, &mut spans);
+    collect(node, secrecy, &[], &mut spans);
     spans
 }
 
-fn collect(node: &Node, secrecy: Secrecy, spans: &mut Vec<Span>) {
+/// The same of a whole spec, whose known keys say more than their names.
+pub(crate) fn spans_in_spec(root: &Node) -> Vec<Span> {
+    let mut spans = Vec::new();
+    collect(root, Secrecy::ByName, ROOT, &mut spans);
+    spans
+}
+
+fn collect(node: &Node, secrecy: Secrecy, fields: &'static [Field], spans: &mut Vec<Span>) {
     match &node.content {
         Content::Scalar(Scalar { text, .. }) => {
             if let Site::Text(span) = node.site
@@ -98,12 +110,17 @@ fn collect(node: &Node, secrecy: Secrecy, spans: &mut Vec<Span>) {
                 spans.push(span);
             }
         }
-        Content::Sequence(items) => items.iter().for_each(|item| collect(item, secrecy, spans)),
+        Content::Sequence(items) => items.iter().for_each(|item| collect(item, secrecy, &[], spans)),
         Content::Mapping(entries) => {
             for entry in entries {
                 spans.extend(key_span(&entry.key.text, entry.key.site, secrecy));
-                let secrecy = if looks_secret(&entry.key.text) { Secrecy::Secret } else { secrecy };
-                collect(&entry.value, secrecy, spans);
+                let field = find(fields, &entry.key.text);
+                let is_secret = match field.map(|field| &field.kind) {
+                    None | Some(Kind::Leaf(Leaf::Text) | Kind::Later) => looks_secret(&entry.key.text),
+                    Some(kind) => matches!(kind, Kind::Leaf(Leaf::Credential) | Kind::Headers),
+                };
+                let secrecy = if is_secret { Secrecy::Secret } else { secrecy };
+                collect(&entry.value, secrecy, field.and_then(Field::fields).unwrap_or(&[]), spans);
             }
         }
     }

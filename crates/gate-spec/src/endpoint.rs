@@ -1,6 +1,6 @@
 //! The URL of an endpoint.
 
-use gate_model::Secret;
+use gate_model::{Secret, UnixUrl};
 use url::Url;
 
 /// Why a text is not the URL of an endpoint. Nothing here repeats the text.
@@ -10,9 +10,9 @@ pub(crate) enum UrlError {
     Empty,
     #[error("has no scheme")]
     NoScheme,
-    #[error("is a unix: URL, which is not yet supported")]
-    Unix,
-    #[error("has a scheme other than http or https")]
+    #[error("is a unix: URL without the path of a socket")]
+    NoSocket,
+    #[error("has a scheme other than http, https or unix")]
     OtherScheme,
     #[error("has no host")]
     NoHost,
@@ -29,7 +29,9 @@ impl UrlError {
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Userinfo => "put credentials in `target.key` or `target.headers`",
-            Self::Unix => "let the server listen on a port: `http://127.0.0.1:8000/v1`",
+            Self::NoSocket => {
+                "write the socket's path, such as `unix:/run/server.sock`, or `unix:/run/server.sock:/v1`"
+            }
             Self::Fragment => "remove the `#` and what follows it",
             Self::Empty | Self::NoScheme | Self::OtherScheme | Self::NoHost | Self::Invalid => {
                 "write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`"
@@ -43,8 +45,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
     if text.is_empty() {
         return Err(UrlError::Empty);
     }
-    if text.starts_with("unix:") {
-        return Err(UrlError::Unix);
+    if let Some(UnixUrl { socket, path }) = UnixUrl::parse(text) {
+        return match socket {
+            "" => Err(UrlError::NoSocket),
+            _ if socket.contains(char::is_control) => Err(UrlError::Invalid),
+            // What holds for a path and query behind a host holds for those behind a socket.
+            _ => parse(&format!("http://localhost{path}")),
+        };
     }
     // Without `://`, `localhost:8000` would be a URL of the scheme `localhost`.
     if !text.contains("://") {
@@ -92,7 +99,13 @@ mod tests {
             ("https://h/v1?token=abc", Ok(vec!["abc", "abc"])),
             ("https:h", Err(UrlError::NoScheme)),
             ("https://", Err(UrlError::NoHost)),
-            ("unix:/run/x.sock", Err(UrlError::Unix)),
+            ("unix:/run/x.sock", Ok(vec![])),
+            ("unix:run/x y.sock:/v1?api_key=abc", Ok(vec!["abc", "abc"])),
+            ("unix:", Err(UrlError::NoSocket)),
+            ("unix::/v1", Err(UrlError::NoSocket)),
+            ("unix:/run/x\0.sock", Err(UrlError::Invalid)),
+            ("unix:/run/x.sock:/v 1", Err(UrlError::Invalid)),
+            ("unix:/run/x.sock:/v1#x", Err(UrlError::Fragment)),
             ("ftp://h", Err(UrlError::OtherScheme)),
             ("http://", Err(UrlError::NoHost)),
             ("http://h:99999", Err(UrlError::Invalid)),

@@ -62,6 +62,12 @@ pub(crate) enum Leaf {
     Url,
     /// `auto`, or a path that starts with a slash.
     Path,
+    /// A path that starts with a slash.
+    Route,
+    /// A JSON pointer; an empty one is the whole document.
+    Pointer,
+    /// The name of a header.
+    HeaderName,
     /// A time; the unit that is likely meant where it is missing.
     Time { least: Least, unit: &'static str },
     /// A time, or `none`.
@@ -135,6 +141,14 @@ impl Field {
 
     pub(crate) fn is_required(&self) -> bool {
         matches!(self.presence, Presence::Required)
+    }
+
+    /// The key that a single value stands for, if it is a map that may be written so.
+    pub(crate) fn short(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Short { key, .. } => Some(key),
+            _ => None,
+        }
     }
 
     /// The keys below, if it is a map of known keys.

@@ -72,6 +72,20 @@ impl Leaf {
                 true => Ok(Value::from(text)),
                 false => Err(Flaw::new("must be `auto` or a path that starts with `/`", "such as `/health`")),
             },
+            Self::Route => {
+                match text.starts_with('/') && !text.contains([' ', '#']) && !text.contains(char::is_control) {
+                    true => Ok(Value::from(text)),
+                    false => Err(Flaw::new("must be a path that starts with `/`", "such as `/generate`")),
+                }
+            }
+            Self::Pointer => pointer(text),
+            Self::HeaderName => match is_header_name(text) {
+                true => Ok(Value::from(text)),
+                false => Err(Flaw::new(
+                    "must be the name of a header",
+                    "a name of letters, digits and `-`, such as `x-served-by`",
+                )),
+            },
             Self::Time { least, unit } => time(text, least, unit),
             Self::TimeOrNone => or_none(text, |text| time(text, Least::Zero, "ms")),
             Self::Share => share(text, "from 0% to 100%", "30%", |share| share <= 1.0),
@@ -120,6 +134,28 @@ fn name(text: &str) -> Result<Value, Flaw> {
         "it names a folder: something like `chat`",
     );
     Err(if slug.is_empty() { flaw } else { flaw.fix(format!("something like `name: {slug}`")) })
+}
+
+/// Whether a text can be the name of a header.
+pub(crate) fn is_header_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// A JSON pointer (RFC 6901): empty, or parts that start with `/`, in which `~` is only part of `~0` or `~1`.
+fn pointer(text: &str) -> Result<Value, Flaw> {
+    let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+    if escaped && (text.is_empty() || text.starts_with('/')) {
+        return Ok(Value::from(text));
+    }
+    if !escaped {
+        let flaw = Flaw::new("has a `~` that is neither `~0` nor `~1`", "write `~0` for `~`, and `~1` for `/`");
+        return Err(flaw);
+    }
+    let flaw = Flaw::new("must be a JSON pointer", "it starts with `/`, such as `/choices/0/text`");
+    // `$.choices[0].text` is how other tools write it.
+    let path = text.trim_start_matches('$').trim_start_matches('.').replace('[', ".").replace([']', '"', '\''], "");
+    let is_path = !path.is_empty() && path.chars().all(|symbol| symbol.is_alphanumeric() || "._-".contains(symbol));
+    Err(if is_path { flaw.fix(format!("write `/{}`", path.replace('.', "/"))) } else { flaw })
 }
 
 fn time(text: &str, least: Least, unit: &str) -> Result<Value, Flaw> {
@@ -303,8 +339,11 @@ fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
     if later.iter().any(|word| text == *word || text.strip_prefix(word).is_some_and(|rest| rest.starts_with('('))) {
         return Err(Flaw::new("has a value that is not yet supported", format!("this version knows {list}")));
     }
-    let hint = if words.len() > 4 { "write one of these words".to_owned() } else { format!("write {list}") };
-    let flaw = Flaw::new(format!("must be {list}"), hint);
+    let flaw = match words.len() {
+        ..=4 => Flaw::new(format!("must be {list}"), format!("write {list}")),
+        5..=10 => Flaw::new(format!("must be {list}"), "write one of these words"),
+        many => Flaw::new(format!("must be one of {many} words"), format!("write {list}")),
+    };
     Err(match nearest(text, words.iter().copied()).or_else(|| begun(text, words)) {
         Some(word) => flaw.fix(format!("did you mean `{word}`?")),
         None => flaw,

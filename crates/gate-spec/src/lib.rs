@@ -7,10 +7,12 @@
 //! One table of fields checks the keys, reads the values, fills in the defaults and makes the JSON Schema.
 //! Nothing here reads a file or the environment: both are arguments.
 
+mod aws;
 mod check;
 mod checks;
 mod context;
 mod credential;
+mod custom;
 mod endpoint;
 mod environment;
 mod field;
@@ -23,6 +25,7 @@ mod resolve;
 mod schema;
 mod source;
 mod table;
+mod target;
 mod walk;
 mod yaml;
 
@@ -32,7 +35,6 @@ use gate_model::{Diagnostic, GateSpec, Secret, Severity};
 use serde_yaml::Value;
 
 use context::Context;
-use credential::Secrecy;
 use problem::Problem;
 use raw::RawSpec;
 use source::Source;
@@ -98,7 +100,7 @@ pub fn resolve(
             return Err(diagnostics(&source, problems));
         }
     };
-    source.mask(parsed.masks.into_iter().chain(credential::spans(&root, Secrecy::ByName)));
+    source.mask(parsed.masks.into_iter().chain(credential::spans_in_spec(&root)));
     problems.extend(overlay::apply(&mut root, overlays));
     let mut walked = walk::walk(&root, environment);
     problems.append(&mut walked.problems);
@@ -113,7 +115,7 @@ pub fn resolve(
             return Err(diagnostics(&source, problems));
         }
     };
-    let mut context = Context { walked: &walked, source: &source, problems };
+    let mut context = Context { walked: &walked, source: &source, environment, problems };
     let built = resolve::build(&mut context, raw, file);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         context.problems.into_iter().partition(|problem| problem.severity == Severity::Error);

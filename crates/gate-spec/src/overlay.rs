@@ -21,7 +21,7 @@ pub(crate) fn apply(root: &mut Node, overlays: &[Overlay]) -> Vec<Problem> {
             continue;
         };
         match value(&overlay.value, target, flag) {
-            Ok(node) => put(root, &segments, node, site),
+            Ok(node) => put(root, (ROOT, None), &segments, node, site),
             Err(mut found) => problems.append(&mut found),
         }
         if overlay.path == "target.url" && overlay.value.trim() != "sim" {
@@ -115,19 +115,25 @@ fn value(text: &str, goal: Goal, flag: usize) -> Result<Node, Vec<Problem>> {
     }
 }
 
-fn put(node: &mut Node, segments: &[&str], value: Node, site: Site) {
+/// Puts a value into a node, which has these keys below it and the short form of this one.
+fn put(
+    node: &mut Node,
+    (fields, short): (&'static [Field], Option<&'static str>),
+    segments: &[&str],
+    value: Node,
+    site: Site,
+) {
     let Some((segment, rest)) = segments.split_first() else {
         *node = value;
         return;
     };
     if node.is_null() {
         *node = Node { site, content: Content::Mapping(Vec::new()) };
-    } else if matches!(node.content, Content::Scalar(_)) && ["mean", "stddev", "min", "max", "shape"].contains(segment)
-    {
-        // The short form of a distribution: its one value is the mean.
-        let mean = node.clone();
-        let key = Key { text: "mean".to_owned(), site: mean.site, anchored: false };
-        *node = Node { site, content: Content::Mapping(vec![Entry { key, value: mean }]) };
+    } else if let (Content::Scalar(_), Some(short)) = (&node.content, short) {
+        // The short form, such as that of a distribution: its one value is the mean.
+        let written = node.clone();
+        let key = Key { text: short.to_owned(), site: written.site, anchored: false };
+        *node = Node { site, content: Content::Mapping(vec![Entry { key, value: written }]) };
     }
     let Content::Mapping(entries) = &mut node.content else { return };
     let key = Key { text: (*segment).to_owned(), site, anchored: false };
@@ -142,7 +148,9 @@ fn put(node: &mut Node, segments: &[&str], value: Node, site: Site) {
         if rest.is_empty() {
             entry.key = key;
         }
-        put(&mut entry.value, rest, value, site);
+        let field = find(fields, segment);
+        let below = (field.and_then(Field::fields).unwrap_or(&[]), field.and_then(Field::short));
+        put(&mut entry.value, below, rest, value, site);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The spec as written: typed, defaults filled in, not yet checked as a whole.
 
 use gate_model::{
-    Api, Arrivals, Cache, Decide, Faults, MaxTokensField, Nanos, Outcomes, OutputLength, ScriptedFault, Shape, Slo, Tls,
+    Api, Arrivals, Cache, Clock, Connections, CustomFraming, Decide, Faults, MaxTokensField, Nanos, Outcomes,
+    OutputLength, ScriptedFault, Shape, Slo, Tls, TokenPolicy,
 };
 use serde::Deserialize;
 
@@ -32,10 +33,28 @@ pub(crate) struct RawTarget {
     pub(crate) headers: serde_yaml::Mapping,
     #[serde(default)]
     pub(crate) extra_body: serde_json::Map<String, serde_json::Value>,
+    pub(crate) custom: Option<RawCustom>,
+    pub(crate) replica_header: Option<String>,
     pub(crate) stream: bool,
     pub(crate) max_tokens_field: MaxTokensField,
     pub(crate) tls: Tls,
     pub(crate) ready: RawReady,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawCustom {
+    pub(crate) path: Option<String>,
+    pub(crate) body: Option<serde_json::Map<String, serde_json::Value>>,
+    pub(crate) text: Option<String>,
+    pub(crate) usage: RawUsage,
+    pub(crate) end: Option<String>,
+    pub(crate) framing: CustomFraming,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawUsage {
+    pub(crate) input: Option<String>,
+    pub(crate) output: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,10 +102,16 @@ pub(crate) struct RawLatency {
 #[derive(Debug, Deserialize)]
 pub(crate) struct RawLoad {
     pub(crate) rps: f64,
+    pub(crate) concurrency: Option<u32>,
     pub(crate) iterations: RawIterations,
     pub(crate) extend: Option<OrNone<u32>>,
     pub(crate) warmup: u32,
     pub(crate) arrivals: Arrivals,
+    pub(crate) connections: Connections,
+    /// `auto`, `1` or `2`.
+    pub(crate) http: String,
+    pub(crate) clock: Clock,
+    pub(crate) workers: u32,
     pub(crate) seed: u64,
 }
 
@@ -104,6 +129,8 @@ pub(crate) struct RawPrompts {
     pub(crate) output: OutputLength,
     pub(crate) system: Option<String>,
     pub(crate) file: Option<String>,
+    pub(crate) tokenizer: Option<String>,
+    pub(crate) tokens: TokenPolicy,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

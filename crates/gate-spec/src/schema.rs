@@ -66,8 +66,12 @@ fn property(field: &Field) -> Value {
         Kind::Leaf(leaf) => value(*leaf),
         Kind::Map(fields) => Value::Object(object(fields)),
         Kind::Short { leaf, fields, absent, .. } => {
-            let absent: Map<_, _> = absent.iter().map(|(name, text)| ((*name).to_owned(), literal(text))).collect();
-            json!({"anyOf": [value(*leaf), object(fields)], "default": absent})
+            let forms = json!({"anyOf": [value(*leaf), object(fields)]});
+            if !absent.is_empty() {
+                let absent: Map<_, _> = absent.iter().map(|(name, text)| ((*name).to_owned(), literal(text))).collect();
+                schema.insert("default".to_owned(), Value::Object(absent));
+            }
+            forms
         }
         Kind::Headers => json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
         Kind::Free => json!({"type": "object"}),
@@ -115,6 +119,9 @@ fn value(leaf: Leaf) -> Value {
         Leaf::Flag => json!({"type": ["boolean", "string"], "pattern": VARIABLE}),
         Leaf::Url => json!({"type": "string"}),
         Leaf::Path => json!({"type": "string", "pattern": or_variable("^auto$|^/")}),
+        Leaf::Route => json!({"type": "string", "pattern": or_variable("^/")}),
+        Leaf::Pointer => json!({"type": "string", "pattern": or_variable("^(/([^~]|~[01])*)?$")}),
+        Leaf::HeaderName => json!({"type": "string", "pattern": or_variable(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")}),
         Leaf::Time { least: Least::Zero, .. } => {
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(TIME)})
         }
@@ -156,6 +163,9 @@ fn value(leaf: Leaf) -> Value {
             json!({"type": ["integer", "string"], "minimum": 1, "pattern": pattern})
         }
         Leaf::Word(words, _) => {
+            // A word such as `1` is a number where it is written without quotes.
+            let numbers = words.iter().map(|word| literal(word)).filter(Value::is_number);
+            let words: Vec<_> = words.iter().map(|word| json!(word)).chain(numbers).collect();
             json!({"anyOf": [{"enum": words}, {"type": "string", "pattern": VARIABLE}]})
         }
     }

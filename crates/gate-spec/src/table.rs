@@ -38,35 +38,40 @@ const TARGET: &[Field] = &[
     Field::optional(
         "url",
         Kind::Leaf(Leaf::Url),
-        "Where requests go, such as `http://127.0.0.1:8000/v1`; or the word `sim`, written literally, for the built-in simulated engine.",
+        "Where requests go, such as `http://127.0.0.1:8000/v1`, or `unix:/run/server.sock` with `:/v1` behind it where there is a path; or the word `sim`, written literally, for the built-in simulated engine.",
     ),
     Field::optional("sim", Kind::Map(SIM), "The built-in simulated engine instead of a URL, with its parameters."),
     Field::default(
         "api",
         Leaf::Word(
-            &["openai-chat", "openai-completions", "anthropic", "ollama"],
             &[
+                "openai-chat",
+                "openai-completions",
                 "openai-responses",
                 "openai-embeddings",
+                "anthropic",
                 "gemini",
                 "bedrock-converse",
                 "bedrock-invoke",
                 "cohere",
+                "ollama",
                 "tgi",
                 "llamacpp",
                 "sglang",
                 "triton",
                 "custom",
             ],
+            &[],
         ),
         "openai-chat",
         "The dialect the endpoint speaks.",
     ),
     Field::optional("model", Kind::Leaf(Leaf::Text), "The model's name in requests."),
+    Field::optional("custom", Kind::Map(CUSTOM), "The dialect's description, where `api` is `custom`."),
     Field::optional(
         "key",
         Kind::Leaf(Leaf::Credential),
-        "The API key, such as `${OPENAI_API_KEY:-}`; sent in the header the dialect asks for, never shown.",
+        "The API key, such as `${OPENAI_API_KEY:-}`; sent in the header the dialect asks for, never shown. Where absent, Bedrock's dialects read the AWS variables.",
     ),
     Field::optional("headers", Kind::Headers, "Further headers of every request; their values are never shown."),
     Field::optional("extra_body", Kind::Free, "Fields merged into every request's body."),
@@ -82,11 +87,53 @@ const TARGET: &[Field] = &[
         "max_tokens",
         "The field of `openai-chat` requests that says how long an answer may be.",
     ),
-    Field::section("tls", TLS, "How the certificate of an https endpoint is checked."),
+    Field::optional(
+        "replica_header",
+        Kind::Leaf(Leaf::HeaderName),
+        "A header of answers that names the replica which gave them, such as `x-served-by`.",
+    ),
+    Field::section("tls", TLS, "How the certificate of an https endpoint is checked, and which one is shown to it."),
     Field::section("ready", READY, "Waiting for the endpoint before the load starts."),
     Field::later("metrics"),
-    Field::later("replica_header"),
-    Field::later("custom"),
+];
+
+const CUSTOM: &[Field] = &[
+    Field::required(
+        "path",
+        Kind::Leaf(Leaf::Route),
+        "The route, such as `/generate`; appended to the URL unless it ends in it.",
+    ),
+    Field::required(
+        "body",
+        Kind::Free,
+        "The request's body: `{{prompt}}` and `{{model}}` in its texts are filled in, and a text that is nothing but `{{messages}}` or `{{max_tokens}}` becomes the list of messages, or the number.",
+    ),
+    Field::required(
+        "text",
+        Kind::Leaf(Leaf::Pointer),
+        "Where an event's text is, as a JSON pointer such as `/choices/0/text`.",
+    ),
+    Field::optional(
+        "usage",
+        Kind::Short { key: "output", leaf: Leaf::Pointer, fields: USAGE, absent: &[] },
+        "Where the count of output tokens is, as a JSON pointer; or the pointers to both counts.",
+    ),
+    Field::optional(
+        "end",
+        Kind::Leaf(Leaf::Pointer),
+        "Where an event says that it is the last, as a JSON pointer: the value there is neither absent, null, false nor empty. A `[DONE]` is the last without it.",
+    ),
+    Field::default(
+        "framing",
+        Leaf::Word(&["sse", "ndjson"], &[]),
+        "sse",
+        "`sse`: server-sent events; `ndjson`: one JSON document a line.",
+    ),
+];
+
+const USAGE: &[Field] = &[
+    Field::optional("input", Kind::Leaf(Leaf::Pointer), "Where the count of input tokens is, as a JSON pointer."),
+    Field::optional("output", Kind::Leaf(Leaf::Pointer), "Where the count of output tokens is, as a JSON pointer."),
 ];
 
 const TLS: &[Field] = &[
@@ -102,8 +149,16 @@ const TLS: &[Field] = &[
         "The usual authorities: `webpki`, Mozilla's as compiled in, or `system`, those of this machine.",
     ),
     Field::default("insecure", Leaf::Flag, "false", "Accepts any certificate; every report says so."),
-    Field::later("cert"),
-    Field::later("key"),
+    Field::optional(
+        "cert",
+        Kind::Leaf(Leaf::Text),
+        "A PEM file of the client's own certificate, with the authorities between it and one the server trusts; relative to the folder of this spec.",
+    ),
+    Field::optional(
+        "key",
+        Kind::Leaf(Leaf::Text),
+        "A PEM file of that certificate's private key; relative to the folder of this spec.",
+    ),
 ];
 
 const READY: &[Field] = &[
@@ -214,6 +269,11 @@ const FAULTS: &[Field] = &[
 
 const LOAD: &[Field] = &[
     Field::default("rps", Leaf::Rate, "2", "Requests per second of the open loop."),
+    Field::optional(
+        "concurrency",
+        Kind::Leaf(Leaf::Count { least: 1, most: 100_000 }),
+        "How many requests are open at once: alone, a closed loop, in which the end of one sends the next; with `rps`, a cap on the open loop, and waiting for a slot counts.",
+    ),
     Field::default(
         "iterations",
         Leaf::Iterations,
@@ -230,18 +290,37 @@ const LOAD: &[Field] = &[
         "arrivals",
         Leaf::Word(&["poisson", "constant"], &["gamma"]),
         "poisson",
-        "The distribution of times between arrivals.",
+        "The distribution of times between arrivals in an open loop.",
+    ),
+    Field::default(
+        "connections",
+        Leaf::Word(&["pooled", "fresh"], &[]),
+        "pooled",
+        "`pooled`: a connection at rest is used again; `fresh`: every request opens its own.",
+    ),
+    Field::default(
+        "http",
+        Leaf::Word(&["auto", "1", "2"], &[]),
+        "auto",
+        "The version of HTTP; `auto`: what the server chooses over TLS, and HTTP/1.1 without it.",
+    ),
+    Field::default(
+        "clock",
+        Leaf::Word(&["auto", "kernel", "user"], &[]),
+        "auto",
+        "What stamps received bytes; `kernel`: the kernel, when the network hands them over; `user`: this process, when it reads them; `auto`: the kernel where it can.",
+    ),
+    Field::default(
+        "workers",
+        Leaf::Count { least: 1, most: 64 },
+        "1",
+        "Threads that send and receive; one is enough for about a thousand streams.",
     ),
     Field::default("seed", Leaf::Seed, "0", "The seed of the plan."),
     Field::later("duration"),
-    Field::later("concurrency"),
     Field::later("pattern"),
     Field::later("stages"),
     Field::later("trace"),
-    Field::later("connections"),
-    Field::later("http"),
-    Field::later("clock"),
-    Field::later("workers"),
 ];
 
 const PROMPTS: &[Field] = &[
@@ -283,12 +362,21 @@ const PROMPTS: &[Field] = &[
         Kind::Leaf(Leaf::Text),
         "A JSON Lines file of prompts, one row a request, instead of built-in prose; relative to the folder of this spec.",
     ),
+    Field::optional(
+        "tokenizer",
+        Kind::Leaf(Leaf::Text),
+        "A Hugging Face `tokenizer.json` that counts the tokens of answers without usage, after the load; relative to the folder of this spec.",
+    ),
+    Field::default(
+        "tokens",
+        Leaf::Word(&["usage", "accept_estimate"], &[]),
+        "usage",
+        "What token counts a verdict may rest on; `usage`: the server's, or the tokenizer's; `accept_estimate`: also the number of events, where there is neither.",
+    ),
     Field::later("format"),
     Field::later("turns"),
     Field::later("think"),
     Field::later("shared_prefix"),
-    Field::later("tokenizer"),
-    Field::later("tokens"),
 ];
 
 const LENGTH: &[Field] = &[

@@ -12,7 +12,7 @@ use serde_yaml::{Mapping, Value};
 use crate::credential::{looks_secret, shown_key};
 use crate::environment::{FillError, Filled, fill};
 use crate::field::{Field, Kind, Leaf, Presence, find};
-use crate::leaf::Flaw;
+use crate::leaf::{Flaw, is_header_name};
 use crate::problem::{Problem, clip, nearest};
 use crate::table::ROOT;
 use crate::yaml::{Content, Entry, Key, Node, Scalar, Site, Style, core_value};
@@ -437,10 +437,6 @@ fn home(name: &str, written_in: &str) -> Option<String> {
     let depth = |path: &String| path.matches('.').count();
     found.retain(|path| depth(path) < 2 || (!written_in.is_empty() && path.starts_with(written_in)));
     found.into_iter().min_by_key(depth)
-}
-
-fn is_header_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// The path of a key below a path.

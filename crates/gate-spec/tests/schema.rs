@@ -165,7 +165,7 @@ mod tests {
             ("merge.yaml", "/common: no such key"),
             ("missing-keys.yaml", ": required"),
             ("not-yet.yaml", "/scenarios: no such key"),
-            ("not-yet.yaml", "/load/concurrency: no such key"),
+            ("not-yet.yaml", "/load/pattern: no such key"),
             ("root-list.yaml", ": type"),
             ("sim-values.yaml", "/target/sim/buffer: pattern"),
             ("sim-values.yaml", "/target/sim/slow_headers: type"),
@@ -182,9 +182,22 @@ mod tests {
             ("waivers.yaml", "/require/0: anyOf"),
             ("waivers.yaml", "/require/3: anyOf"),
             ("tls-plain.yaml", "/target/tls/roots: anyOf"),
-            ("tls-plain.yaml", "/target/tls/cert: no such key"),
+            ("tls-plain.yaml", "/target/tls/insecure: pattern"),
             ("file-and-lengths.yaml", "/prompts/output: anyOf"),
-            ("dialects-later.yaml", "/target/api: anyOf"),
+            ("unix.yaml", "/target/api: anyOf"),
+            ("unix.yaml", "/target/custom/path: pattern"),
+            ("unix.yaml", "/target/custom/text: pattern"),
+            ("custom.yaml", "/target/custom: required"),
+            ("custom.yaml", "/target/custom/usage: anyOf"),
+            ("custom.yaml", "/target/custom/framing: anyOf"),
+            ("dialects.yaml", "/target/replica_header: pattern"),
+            ("load-values.yaml", "/load/concurrency: minimum"),
+            ("load-values.yaml", "/load/connections: anyOf"),
+            ("load-values.yaml", "/load/http: anyOf"),
+            ("load-values.yaml", "/load/clock: anyOf"),
+            ("load-values.yaml", "/load/workers: maximum"),
+            ("load-values.yaml", "/prompts/tokens: anyOf"),
+            ("load-values.yaml", "/prompts/tokenizer: type"),
         ] {
             let (_, spec) = specs.iter().find(|(file, _)| file == name).unwrap();
             let found = wrong(spec);
@@ -248,7 +261,7 @@ mod tests {
         }
         for example in examples {
             let text = format!(
-                "version: 1\nname: x\ntarget: {{url: sim}}\nslo: {{e2e: 1s}}\nload: {{iterations: 100}}\nrequire: ['{}']\n",
+                "version: 1\nname: x\ntarget: {{url: https://h}}\nslo: {{e2e: 1s}}\nload: {{iterations: 100, rps: 1, concurrency: 4}}\nrequire: ['{}']\n",
                 example.as_str().unwrap()
             );
             assert!(gate_spec::resolve("x", &text, &std::collections::BTreeMap::new(), &[]).is_ok(), "{example}");

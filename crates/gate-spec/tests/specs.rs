@@ -1,4 +1,6 @@
 //! Specs from `fixtures/specs`: good ones with what they become, bad ones with every word they answer with.
+//!
+//! `UPDATE_FIXTURES=1` writes the expected texts anew: read the difference before you keep it.
 
 #[cfg(test)]
 mod support {
@@ -41,6 +43,14 @@ mod support {
         }
     }
 
+    /// What a file holds that an answer has to be equal to, but for the blanks at its end.
+    pub(crate) fn expected(path: &Path, actual: &str) -> String {
+        if std::env::var_os("UPDATE_FIXTURES").is_some() {
+            std::fs::write(path, format!("{}\n", actual.trim_end())).unwrap();
+        }
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
     pub(crate) fn render(diagnostics: &[Diagnostic]) -> String {
         diagnostics.iter().map(render_one).collect()
     }
@@ -64,11 +74,11 @@ mod support {
 #[cfg(test)]
 mod tests {
     use gate_model::{
-        Api, Arrivals, Bound, Cache, Check, Decide, Delivery, Endpoint, EngineParams, Fault, Faults, GateSpec,
-        Importance, Iterations, Latency, Length, Nanos, Op, Origin, PerSecond, Place, Policy, ReadyPath, Roots,
-        ScriptedFault, Shape, Tls, Waiver, WarmingUp,
+        Api, Arrivals, Bound, Cache, Check, Custom, CustomFraming, Decide, Delivery, Endpoint, EngineParams, Fault,
+        Faults, GateSpec, Http, Importance, Iterations, Latency, Length, Nanos, Op, Origin, Pace, PerSecond, Place,
+        Policy, ReadyPath, Roots, ScriptedFault, Shape, Tls, Waiver, WarmingUp,
     };
-    use gate_spec::resolve;
+    use gate_spec::{Resolved, resolve};
 
     use super::support::*;
 
@@ -93,7 +103,7 @@ mod tests {
             for secret in ["sk-literal-key", "passw0rd", "abcdef123", "hunter2"] {
                 assert!(!actual.contains(secret), "{name} leaks {secret}:\n{actual}");
             }
-            let expected = std::fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
+            let expected = expected(&path.with_extension("expected"), &actual);
             if actual != expected {
                 wrong.push_str(&format!("=== {name}\n{actual}"));
             }
@@ -129,7 +139,7 @@ mod tests {
         assert_eq!(spec.target.endpoint, Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
         assert_eq!(spec.target.api.name(), "openai-chat");
         assert_eq!((spec.target.ready.within, &spec.target.ready.path), (Nanos::from_secs(10), &ReadyPath::Auto));
-        assert_eq!(spec.load.rate, PerSecond(2.0));
+        assert_eq!(spec.load.pace, Pace::Open { rate: PerSecond(2.0), cap: None });
         assert_eq!(spec.load.iterations, Iterations::Range { first: 30, last: 50, extend: Some(100) });
         assert_eq!((spec.load.warmup, spec.load.arrivals, spec.load.seed), (5, Arrivals::Poisson, 0));
         assert_eq!(spec.prompts.input_tokens, length(550.0, 150.0, 50, 2000, Shape::Normal));
@@ -180,12 +190,12 @@ mod tests {
     fn a_full_spec_is_read_to_the_letter() {
         let resolved = good("full.yaml", &[]);
         let actual = serde_json::to_string_pretty(&resolved.spec).unwrap();
-        let expected = std::fs::read_to_string(folder("good").join("full.json")).unwrap_or_default();
+        let expected = expected(&folder("good").join("full.json"), &actual);
         assert!(actual.trim() == expected.trim(), "differs from full.json:\n{actual}");
         assert!(resolved.warnings.is_empty(), "{}", render(&resolved.warnings));
         let importance =
             |importance| resolved.spec.checks.iter().filter(|check| check.importance == importance).count();
-        assert_eq!((importance(Importance::Required), importance(Importance::Preferred)), (9, 5));
+        assert_eq!((importance(Importance::Required), importance(Importance::Preferred)), (15, 5));
         // Headers that are named like no credential and are not from the environment blank out no common word.
         assert!(resolved.secrets.is_empty());
     }
@@ -230,7 +240,7 @@ mod tests {
         let resolved = good("hosted.yaml", &[]);
         let GateSpec { target, prompts, checks, .. } = &resolved.spec;
         assert_eq!((target.api, target.delivery), (Api::Anthropic, Delivery::Whole));
-        let tls = Tls { ca: Some("certs/ours.pem".to_owned()), roots: Roots::System, insecure: false };
+        let tls = Tls { ca: Some("certs/ours.pem".to_owned()), roots: Roots::System, ..Tls::default() };
         assert_eq!(target.tls, tls);
         assert_eq!((prompts.cache, prompts.file.as_deref()), (Cache::Warm, Some("prompts/support.jsonl")));
         assert_eq!(prompts.system.as_deref(), Some("You answer in one sentence.\nYou never guess."));
@@ -243,8 +253,141 @@ mod tests {
 
     #[test]
     fn every_dialect_is_read() {
+        let custom = "{path: /x, body: {q: '{{prompt}}'}, text: /t}";
         for api in Api::ALL {
-            assert_eq!(good("minimal.yaml", &[("target.api", api.name())]).spec.target.api, api);
+            let mut pairs = vec![("target.api", api.name()), ("target.model", "small"), ("target.key", "sk-typed")];
+            match api {
+                Api::Custom => pairs.push(("target.custom", custom)),
+                Api::OpenaiEmbeddings => pairs.push(("require", "[e2e.p95 < 800ms]")),
+                _ => {}
+            }
+            let target = good("minimal.yaml", &pairs).spec.target;
+            assert_eq!((target.api, target.aws), (api, None));
+        }
+    }
+
+    #[test]
+    fn a_whole_route_needs_no_model() {
+        for (api, url) in [
+            ("gemini", "https://h/v1beta/models/m:streamGenerateContent?alt=sse"),
+            ("gemini", "https://h/v1/projects/p/locations/l/endpoints/e"),
+            ("bedrock-converse", "https://h/model/m/converse-stream"),
+            ("bedrock-invoke", "https://h/model/m/invoke/"),
+            ("triton", "unix:/run/s.sock:/v2/models/m/generate_stream"),
+        ] {
+            let pairs = [("target.url", url), ("target.api", api), ("target.key", "sk-typed")];
+            assert_eq!(good("minimal.yaml", &pairs).spec.target.model, None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_dialect_of_ones_own_is_read_to_the_letter() {
+        let spec = good("custom.yaml", &[]).spec;
+        let serde_json::Value::Object(body) = serde_json::json!({
+            "inputs": "<user> {{prompt}}",
+            "model": "{{model}}",
+            "options": {"limit": "{{max_tokens}}", "history": ["{{messages}}"], "depth": 3},
+        }) else {
+            panic!()
+        };
+        let expected = Custom {
+            path: "/generate".to_owned(),
+            body,
+            text: "/outputs/0/text".to_owned(),
+            input_tokens: Some("/usage/in".to_owned()),
+            output_tokens: Some("/usage/out".to_owned()),
+            end: Some("/done".to_owned()),
+            framing: CustomFraming::Ndjson,
+        };
+        assert_eq!(spec.target.custom, Some(expected));
+        assert_eq!(spec.target.endpoint, Endpoint::Url("unix:/run/server.sock:/api".to_owned()));
+        assert_eq!((spec.load.pace, spec.load.http), (Pace::Closed { concurrency: 4 }, Http::One));
+        let short = good("custom.yaml", &[("target.custom.usage", "/n"), ("target.custom.framing", "sse")]).spec;
+        let short = short.target.custom.unwrap();
+        assert_eq!((short.input_tokens, short.output_tokens), (None, Some("/n".to_owned())));
+        assert_eq!(short.framing, CustomFraming::Sse);
+        let pairs = [("target.custom.usage", "/n"), ("target.custom.usage.input", "/i"), ("target.custom.text", "")];
+        let both = good("custom.yaml", &pairs).spec.target.custom.unwrap();
+        assert_eq!((both.input_tokens.as_deref(), both.output_tokens.as_deref()), (Some("/i"), Some("/n")));
+        assert_eq!(both.text, "", "a stream of texts: the whole document");
+    }
+
+    #[test]
+    fn embeddings_are_whole_answers() {
+        let spec = good("embeddings.yaml", &[("target.stream", "false")]).spec;
+        assert_eq!((spec.target.api, spec.target.delivery), (Api::OpenaiEmbeddings, Delivery::Whole));
+        assert_eq!(good("embeddings.yaml", &[]).spec.target.delivery, Delivery::Whole);
+    }
+
+    #[test]
+    fn rate_and_concurrency_decide_the_mode() {
+        let open = |rate, cap| Pace::Open { rate: PerSecond(rate), cap };
+        for (load, pace) in [
+            ("{}", open(2.0, None)),
+            ("{rps: 5}", open(5.0, None)),
+            ("{concurrency: 8}", Pace::Closed { concurrency: 8 }),
+            ("{rps: 5, concurrency: 8, arrivals: constant}", open(5.0, Some(8))),
+        ] {
+            assert_eq!(good("minimal.yaml", &[("load", load)]).spec.load.pace, pace, "{load}");
+        }
+    }
+
+    #[test]
+    fn bedrock_takes_its_credentials_from_the_environment() {
+        const ID: (&str, &str) = ("AWS_ACCESS_KEY_ID", "AKIA-from-env");
+        const SECRET: (&str, &str) = ("AWS_SECRET_ACCESS_KEY", "aws-secret-from-env\n");
+        const TOKEN: (&str, &str) = ("AWS_SESSION_TOKEN", "aws-session-from-env");
+        const BEARER: (&str, &str) = ("AWS_BEARER_TOKEN_BEDROCK", "bearer-from-env");
+        const HOST: &str = "url: https://bedrock-runtime.eu-west-1.amazonaws.com";
+        let resolved = |target: &str, variables: &[(&str, &str)]| {
+            let text = format!(
+                "version: 1\nname: x\nrequire: [ttft.p95 < 1s]\ntarget: {{api: bedrock-converse, model: m, {target}}}\n"
+            );
+            let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            resolve("gate.yaml", &text, &environment, &[])
+        };
+        let shown = |target: &str, variables: &[(&str, &str)]| {
+            let Resolved { spec, secrets, .. } = resolved(target, variables).unwrap();
+            let expose = |secret: gate_model::Secret| secret.expose().to_owned();
+            let aws = spec.target.aws.map(|aws| {
+                let secrets = [Some(aws.access_key_id), Some(aws.secret_access_key), aws.session_token];
+                (secrets.map(|secret| secret.map_or_else(String::new, expose)).join(" "), aws.region)
+            });
+            let custody: Vec<_> = secrets.into_iter().map(expose).collect();
+            (spec.target.key.map(expose), aws, custody)
+        };
+        let aws = |secrets: &str, region: &str| Some((secrets.to_owned(), region.to_owned()));
+        let whole = "AKIA-from-env aws-secret-from-env aws-session-from-env";
+
+        let (key, signed, custody) = shown(HOST, &[ID, SECRET, TOKEN, ("AWS_REGION", "us-east-1")]);
+        assert_eq!((key, signed), (None, aws(whole, "eu-west-1")), "the host's region is the only one it takes");
+        assert_eq!(custody.join(" "), whole);
+        for region in ["AWS_REGION", "AWS_DEFAULT_REGION"] {
+            let (_, signed, _) = shown("url: http://127.0.0.1:1", &[ID, SECRET, (region, "us-east-1")]);
+            assert_eq!(signed, aws("AKIA-from-env aws-secret-from-env ", "us-east-1"));
+        }
+        let (key, signed, custody) = shown(HOST, &[ID, SECRET, BEARER]);
+        assert_eq!((key.as_deref(), signed, custody.join(" ")), (Some(BEARER.1), None, BEARER.1.to_owned()));
+        let (key, signed, _) = shown(&format!("{HOST}, key: sk-own-key"), &[ID, SECRET, BEARER]);
+        assert_eq!((key.as_deref(), signed), (Some("sk-own-key"), None), "a key of the spec's own comes first");
+        for target in ["url: sim", "url: http://h, headers: {authorization: Bearer own}"] {
+            let (key, signed, _) = shown(target, &[ID, SECRET, BEARER]);
+            assert_eq!((key, signed), (None, None), "{target} needs none");
+        }
+
+        for (target, variables, expected) in [
+            (HOST, &[ID, ("AWS_SECRET_ACCESS_KEY", " ")][..], "`AWS_SECRET_ACCESS_KEY` is not set\n"),
+            ("url: http://h", &[ID, SECRET], "`AWS_REGION` is not set\n"),
+            ("url: http://h", &[ID], "`AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are not set\n"),
+            (
+                HOST,
+                &[ID, ("AWS_SECRET_ACCESS_KEY", "hunter2\u{7}")],
+                "holds a line break or another control character\n",
+            ),
+        ] {
+            let refused = render(&resolved(target, variables).unwrap_err());
+            assert!(refused.contains(expected) && refused.matches("error: ").count() == 1, "{refused}");
+            assert!(!refused.contains("hunter2") && refused.contains("  hint: "), "{refused}");
         }
     }
 
@@ -270,7 +413,7 @@ mod tests {
     #[test]
     fn what_is_doubtful_is_warned_about() {
         let warnings = render(&good("warned.yaml", &[]).warnings);
-        let expected = std::fs::read_to_string(folder("good").join("warned.expected")).unwrap_or_default();
+        let expected = expected(&folder("good").join("warned.expected"), &warnings);
         assert!(warnings == expected, "differs from warned.expected:\n{warnings}");
     }
 
@@ -293,7 +436,7 @@ mod tests {
         let Endpoint::Sim(engine) = &spec.target.endpoint else { panic!() };
         assert_eq!((engine.ttft.mean, engine.ttft.stddev), (Nanos::from_millis(100), Nanos::from_millis(20)));
         assert_eq!((engine.tpot.mean, engine.tpot.shape), (Nanos::from_millis(20), Shape::Uniform));
-        assert_eq!(spec.load.rate, PerSecond(5.0));
+        assert_eq!(spec.load.pace, Pace::Open { rate: PerSecond(5.0), cap: None });
         assert_eq!(spec.load.iterations, Iterations::Range { first: 40, last: 60, extend: None });
         assert_eq!(spec.slo.ttft, Some(Nanos::from_secs(1)));
         assert_eq!(spec.prompts.output_tokens.mean, 32.0);
@@ -331,8 +474,8 @@ mod tests {
                 "error: `--set load.rps`: `load.rps` must be a number of requests per second above 0, at most 100000, not `five`\n  hint: without a unit, such as `rps: 2` or `rps: 0.5`\n",
             ),
             (
-                ("load.concurrency", "4"),
-                "error: `--set load.concurrency`: `load.concurrency` is not yet supported\n  hint: remove it for now\n",
+                ("load.duration", "4m"),
+                "error: `--set load.duration`: `load.duration` is not yet supported\n  hint: remove it for now\n",
             ),
             (("load", "{rps: 1, rps: 2}"), "error: `--set load`: duplicate key `rps`\n  hint: keep one of the two\n"),
             (

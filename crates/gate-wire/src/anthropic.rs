@@ -2,15 +2,16 @@
 
 mod event;
 
-use gate_model::{Delivery, Message, Role, Secret};
+use gate_model::{Delivery, Secret};
 use serde_json::{Map, Value};
 use url::Url;
 
+pub(crate) use event::{Answer, Events};
+
 use crate::framing::Sse;
-use crate::reader::StreamDecoder;
-use crate::request::{Draft, EVENT_STREAM, Route, chat, joined, present};
-use crate::whole::WholeDecoder;
-use crate::{Ask, Decoder, Dialect, WireRequest};
+use crate::reader::decoder;
+use crate::request::{Draft, EVENT_STREAM, Route, chat, joined, parted, present};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
 
 const ROUTE: Route = Route { prefix: "/v1", tail: "/messages", models: "/models" };
 
@@ -28,18 +29,14 @@ impl Dialect for Anthropic {
         ROUTE.models_path(base)
     }
 
-    fn decoder(&self, delivery: Delivery) -> Box<dyn Decoder> {
-        match delivery {
-            Delivery::Streamed => Box::new(StreamDecoder::<Sse, event::Events, event::Answer>::default()),
-            Delivery::Whole => Box::new(WholeDecoder::<event::Answer>::default()),
-        }
+    fn decoder(&self, delivery: Delivery, keep: Keep) -> Box<dyn Decoder> {
+        decoder::<Sse>(Events::default(), Answer, delivery, keep)
     }
 }
 
 /// The body's fields. A system prompt is one of them, not a message.
-fn fields(ask: &Ask<'_>) -> Map<String, Value> {
-    let (system, rest): (Vec<&Message>, Vec<_>) =
-        ask.prompt.messages.iter().partition(|message| message.role == Role::System);
+pub(crate) fn fields(ask: &Ask<'_>) -> Map<String, Value> {
+    let (system, rest) = parted(ask.prompt);
     present([
         ("model", ask.model.map(Value::from)),
         ("max_tokens", Some(ask.max_output_tokens.into())),

@@ -83,6 +83,9 @@ fn undecodable(failure: &Undecodable) -> (Outcome, String) {
         }
         Undecodable::Foreign { message } => format!("the answer is not of this dialect{}", quoted(message)),
         Undecodable::Malformed { event, message } => format!("event {event} of the stream is not JSON: {message}"),
+        Undecodable::Damaged { frame, message } => {
+            format!("frame {frame} of the stream is damaged: {message}: does a proxy alter it?")
+        }
         Undecodable::TooLong => format!("the answer, or an event of it, is longer than {} MiB", MAX_EVENT >> 20),
         Undecodable::Cut => return (Outcome::Truncated, "the server closed the answer before its end".to_owned()),
         Undecodable::Streamed => {

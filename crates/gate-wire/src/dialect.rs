@@ -1,14 +1,26 @@
 //! What every dialect can do.
 
-use gate_model::{Api, Delivery, MaxTokensField, OutputLength, Prompt, Secret};
+use std::sync::Arc;
+
+use gate_model::{Api, Custom, Delivery, MaxTokensField, OutputLength, Prompt, Secret};
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::anthropic::Anthropic;
+use crate::bedrock::{BedrockConverse, BedrockInvoke};
+use crate::cohere::Cohere;
+use crate::custom::Described;
+use crate::gemini::Gemini;
+use crate::llamacpp::Llamacpp;
 use crate::ollama::Ollama;
 use crate::openai_chat::OpenaiChat;
 use crate::openai_completions::OpenaiCompletions;
-use crate::{Decoder, message};
+use crate::openai_embeddings::OpenaiEmbeddings;
+use crate::openai_responses::OpenaiResponses;
+use crate::sglang::Sglang;
+use crate::tgi::Tgi;
+use crate::triton::Triton;
+use crate::{Decoder, Keep, message};
 
 /// What one request asks.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +33,8 @@ pub struct Ask<'a> {
     pub max_output_tokens: u32,
     /// The field that says so, in the chat dialect of OpenAI; the others have one.
     pub max_tokens_field: MaxTokensField,
-    /// Whether the answer is to be that long exactly: the OpenAI dialects then send `ignore_eos` and `min_tokens`,
-    /// the others have nothing that asks for it.
+    /// Whether the answer is to be that long exactly: what asks for it in the dialect is then sent too, such as
+    /// `ignore_eos` and `min_tokens`. Some dialects have nothing of the kind.
     pub output: OutputLength,
     /// How the answer comes.
     pub delivery: Delivery,
@@ -50,8 +62,8 @@ pub trait Dialect: Send + Sync {
     /// The path and query of the list of models beside the route, such as `/v1/models`.
     fn models_path(&self, base: &Url) -> String;
 
-    /// A decoder for one response with a 2xx status, delivered as the request asked.
-    fn decoder(&self, delivery: Delivery) -> Box<dyn Decoder>;
+    /// A decoder for one response with a 2xx status, delivered as the request asked, which keeps this much of it.
+    fn decoder(&self, delivery: Delivery, keep: Keep) -> Box<dyn Decoder>;
 
     /// The field that the server wants for the length of answers, where its refusal of a request names one. It may
     /// be the one that was sent.
@@ -66,13 +78,25 @@ pub trait Dialect: Send + Sync {
     }
 }
 
-/// The dialect of an API.
+/// The dialect of an API, which `custom` describes where it is a spec's own. Without a description, nothing in an
+/// answer counts.
 #[must_use]
-pub fn dialect(api: Api) -> &'static dyn Dialect {
+pub fn dialect(api: Api, custom: Option<&Custom>) -> Arc<dyn Dialect> {
     match api {
-        Api::OpenaiChat => &OpenaiChat,
-        Api::OpenaiCompletions => &OpenaiCompletions,
-        Api::Anthropic => &Anthropic,
-        Api::Ollama => &Ollama,
+        Api::OpenaiChat => Arc::new(OpenaiChat),
+        Api::OpenaiCompletions => Arc::new(OpenaiCompletions),
+        Api::OpenaiResponses => Arc::new(OpenaiResponses),
+        Api::OpenaiEmbeddings => Arc::new(OpenaiEmbeddings),
+        Api::Anthropic => Arc::new(Anthropic),
+        Api::Gemini => Arc::new(Gemini),
+        Api::Cohere => Arc::new(Cohere),
+        Api::Ollama => Arc::new(Ollama),
+        Api::BedrockConverse => Arc::new(BedrockConverse),
+        Api::BedrockInvoke => Arc::new(BedrockInvoke),
+        Api::Tgi => Arc::new(Tgi),
+        Api::Llamacpp => Arc::new(Llamacpp),
+        Api::Sglang => Arc::new(Sglang),
+        Api::Triton => Arc::new(Triton),
+        Api::Custom => Arc::new(Described::new(custom)),
     }
 }

@@ -1,8 +1,12 @@
 //! Framing: the bytes of a body to the events in it.
 
+mod array;
+mod event_stream;
 mod ndjson;
 mod sse;
 
+pub(crate) use array::SseOrArray;
+pub(crate) use event_stream::EventStream;
 pub(crate) use ndjson::Ndjson;
 pub(crate) use sse::Sse;
 
@@ -18,6 +22,9 @@ pub(crate) trait Framing: Default + Send {
 
     /// Says that the body ended.
     fn finish(&mut self, sink: &mut impl FnMut(u64, Frame<'_>));
+
+    /// How many bytes there were so far.
+    fn offset(&self) -> u64;
 }
 
 /// What the framing finds.
@@ -31,6 +38,15 @@ pub(crate) enum Frame<'a> {
         /// How it ended.
         closed: Closed,
     },
+    /// An event that is an error by its frame.
+    Exception {
+        /// Its type.
+        kind: &'a str,
+        /// What it says.
+        data: &'a [u8],
+    },
+    /// A comment line.
+    Comment,
     /// The value of an `error` field.
     Error(&'a [u8]),
     /// Text outside any field that begins like JSON, or any that is not lines of JSON.

@@ -51,9 +51,20 @@ pub(crate) fn text_error(text: &[u8]) -> StreamError {
 }
 
 /// Whether a type, code or message means that the server is at fault, whatever its spelling.
-fn blames_server(text: &str) -> bool {
-    const FAULTS: [&str; 7] =
-        ["overloaded", "servererror", "internalerror", "unavailable", "badgateway", "gatewaytimeout", "enginedead"];
+pub(crate) fn blames_server(text: &str) -> bool {
+    const FAULTS: [&str; 10] = [
+        "overloaded",
+        "servererror",
+        "internalerror",
+        "internalserver",
+        "unavailable",
+        "badgateway",
+        "gatewaytimeout",
+        "enginedead",
+        // Bedrock's: its model broke off, or took too long.
+        "modelstreamerror",
+        "modeltimeout",
+    ];
     let text: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     // Anthropic's names for statuses 500 and 504.
     let exact = ["internal", "apierror", "timeouterror"].contains(&text.as_str());

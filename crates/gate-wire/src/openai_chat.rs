@@ -6,13 +6,12 @@ use gate_model::{Delivery, MaxTokensField, Secret};
 use url::Url;
 
 use crate::framing::Sse;
-use crate::openai::{Openai, fields};
-use crate::reader::StreamDecoder;
-use crate::request::{Draft, EVENT_STREAM, Route, bearer, chat};
-use crate::whole::WholeDecoder;
-use crate::{Ask, Decoder, Dialect, WireRequest};
+use crate::openai::{Openai, auth, fields, models_path, route_on};
+use crate::reader::decoder;
+use crate::request::{Draft, EVENT_STREAM, Route, chat};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
 
-const ROUTE: Route = Route { prefix: "/v1", tail: "/chat/completions", models: "/models" };
+const ROUTE: Route<'_> = Route { prefix: "/v1", tail: "/chat/completions", models: "/models" };
 
 /// The dialect.
 pub(crate) struct OpenaiChat;
@@ -20,20 +19,17 @@ pub(crate) struct OpenaiChat;
 impl Dialect for OpenaiChat {
     fn request(&self, base: &Url, key: Option<&Secret>, ask: &Ask<'_>) -> WireRequest {
         let fields = fields(ask, ("messages", chat(&ask.prompt.messages)), ask.max_tokens_field.name());
-        Draft { route: &ROUTE, stream_type: EVENT_STREAM, headers: bearer(key), fields }.finish(base, ask)
+        let route = route_on(base, ROUTE);
+        Draft { route: &route, stream_type: EVENT_STREAM, headers: auth(base, key), fields }.finish(base, ask)
     }
 
     fn models_path(&self, base: &Url) -> String {
-        ROUTE.models_path(base)
+        models_path(base, ROUTE)
     }
 
-    fn decoder(&self, delivery: Delivery) -> Box<dyn Decoder> {
-        match delivery {
-            Delivery::Streamed => {
-                Box::new(StreamDecoder::<Sse, Openai<choice::Streamed>, Openai<choice::Whole>>::default())
-            }
-            Delivery::Whole => Box::new(WholeDecoder::<Openai<choice::Whole>>::default()),
-        }
+    fn decoder(&self, delivery: Delivery, keep: Keep) -> Box<dyn Decoder> {
+        let (chunks, whole) = (Openai::<choice::Streamed>::default(), Openai::<choice::Whole>::default());
+        decoder::<Sse>(chunks, whole, delivery, keep)
     }
 
     /// OpenAI and Azure refuse `max_tokens` with "use 'max_completion_tokens' instead". A message that only names the
@@ -119,7 +115,7 @@ mod tests {
     }
 
     fn decode(body: &str) -> (Vec<EventKind>, StreamState) {
-        let (mut decoder, mut kinds) = (OpenaiChat.decoder(Delivery::Streamed), Vec::new());
+        let (mut decoder, mut kinds) = (OpenaiChat.decoder(Delivery::Streamed, Keep::Nothing), Vec::new());
         decoder.feed(body.as_bytes(), &mut |event| kinds.push(event.kind));
         decoder.finish(&mut |event| kinds.push(event.kind));
         (kinds, decoder.state().clone())

@@ -1,6 +1,6 @@
 //! What requests of every dialect have in common.
 
-use gate_model::{Delivery, Message, Role, Secret};
+use gate_model::{Delivery, Message, Prompt, Role, Secret};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -10,16 +10,17 @@ use crate::{Ask, WireRequest};
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 /// Where a dialect's route lies.
-pub(crate) struct Route {
+#[derive(Clone, Copy)]
+pub(crate) struct Route<'a> {
     /// What a path that is empty gets before the route.
-    pub(crate) prefix: &'static str,
+    pub(crate) prefix: &'a str,
     /// The route's tail.
-    pub(crate) tail: &'static str,
+    pub(crate) tail: &'a str,
     /// The list of models, beside it.
-    pub(crate) models: &'static str,
+    pub(crate) models: &'a str,
 }
 
-impl Route {
+impl Route<'_> {
     fn path(&self, path: &str) -> String {
         match path.trim_end_matches('/') {
             "" => format!("{}{}", self.prefix, self.tail),
@@ -36,7 +37,8 @@ impl Route {
     }
 }
 
-fn with_query(base: &Url, path: String) -> String {
+/// A path with the query of the target's URL.
+pub(crate) fn with_query(base: &Url, path: String) -> String {
     match base.query() {
         Some(query) => format!("{path}?{query}"),
         None => path,
@@ -45,7 +47,7 @@ fn with_query(base: &Url, path: String) -> String {
 
 /// What a dialect writes into a request.
 pub(crate) struct Draft<'a> {
-    pub(crate) route: &'a Route,
+    pub(crate) route: &'a Route<'a>,
     /// The media type of its streams.
     pub(crate) stream_type: &'static str,
     /// Its own headers, the key's among them.
@@ -56,24 +58,84 @@ pub(crate) struct Draft<'a> {
 
 impl Draft<'_> {
     /// The request, with the headers that all have and the fields that were asked for besides.
-    pub(crate) fn finish(mut self, base: &Url, ask: &Ask<'_>) -> WireRequest {
-        let accept = match ask.delivery {
-            Delivery::Streamed => self.stream_type,
-            Delivery::Whole => "application/json",
+    pub(crate) fn finish(self, base: &Url, ask: &Ask<'_>) -> WireRequest {
+        let path = with_query(base, self.route.path(base.path()));
+        written(path, self.stream_type, self.headers, self.fields, ask)
+    }
+}
+
+/// The request to a path, with a dialect's own headers and fields, those that all have, and those that were asked for
+/// besides.
+pub(crate) fn written(
+    path: String,
+    stream_type: &'static str,
+    mut own: Vec<(&'static str, Secret)>,
+    mut fields: Map<String, Value>,
+    ask: &Ask<'_>,
+) -> WireRequest {
+    let accept = match ask.delivery {
+        Delivery::Streamed => stream_type,
+        Delivery::Whole => "application/json",
+    };
+    let mut headers = vec![
+        ("content-type", Secret::new("application/json")),
+        ("accept", Secret::new(accept)),
+        ("accept-encoding", Secret::new("identity")),
+        ("user-agent", Secret::new(concat!("gate/", env!("CARGO_PKG_VERSION")))),
+    ];
+    headers.append(&mut own);
+    merge(&mut fields, ask.extra_body);
+    WireRequest { path, headers, body: Value::Object(fields).to_string().into_bytes() }
+}
+
+/// Where a route lies whose last segment says how the answer comes.
+pub(crate) struct Ends {
+    /// What a path that is empty gets before it.
+    pub(crate) prefix: &'static str,
+    /// The last segment for a stream.
+    pub(crate) streamed: &'static str,
+    /// The last segment for a whole answer.
+    pub(crate) whole: &'static str,
+    /// The media type of its streams.
+    pub(crate) stream_type: &'static str,
+}
+
+impl Ends {
+    /// The request; `stem` is what stands before the last segment, where the path doesn't end in either already.
+    pub(crate) fn request(
+        &self,
+        base: &Url,
+        stem: &str,
+        key: Option<&Secret>,
+        fields: Map<String, Value>,
+        ask: &Ask<'_>,
+    ) -> WireRequest {
+        let end = match ask.delivery {
+            Delivery::Streamed => self.streamed,
+            Delivery::Whole => self.whole,
         };
-        let mut headers = vec![
-            ("content-type", Secret::new("application/json")),
-            ("accept", Secret::new(accept)),
-            ("accept-encoding", Secret::new("identity")),
-            ("user-agent", Secret::new(concat!("gate/", env!("CARGO_PKG_VERSION")))),
-        ];
-        headers.append(&mut self.headers);
-        merge(&mut self.fields, ask.extra_body);
-        WireRequest {
-            path: with_query(base, self.route.path(base.path())),
-            headers,
-            body: Value::Object(self.fields).to_string().into_bytes(),
-        }
+        let path = match (self.parent(base), base.path().trim_end_matches('/')) {
+            (Some(parent), _) => format!("{parent}{end}"),
+            (None, "") => format!("{}{stem}{end}", self.prefix),
+            (None, path) => format!("{path}{stem}{end}"),
+        };
+        written(with_query(base, path), self.stream_type, bearer(key), fields, ask)
+    }
+
+    /// The path before the last segment, where that is one of the route's.
+    fn parent<'a>(&self, base: &'a Url) -> Option<&'a str> {
+        let path = base.path().trim_end_matches('/');
+        path.strip_suffix(self.streamed).or_else(|| path.strip_suffix(self.whole))
+    }
+
+    /// A path beside the route: `beside` in place of its last segment, or `alone` where the path has none.
+    pub(crate) fn beside(&self, base: &Url, beside: &str, alone: &str) -> String {
+        let path = match (self.parent(base), base.path().trim_end_matches('/')) {
+            (Some(parent), _) => format!("{parent}{beside}"),
+            (None, "") => format!("{}{alone}", self.prefix),
+            (None, path) => format!("{path}{alone}"),
+        };
+        with_query(base, path)
     }
 }
 
@@ -93,6 +155,11 @@ pub(crate) fn chat<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Value
         json!({"role": role, "content": message.text})
     };
     messages.into_iter().map(message).collect()
+}
+
+/// The system messages, and the others.
+pub(crate) fn parted(prompt: &Prompt) -> (Vec<&Message>, Vec<&Message>) {
+    prompt.messages.iter().partition(|message| message.role == Role::System)
 }
 
 /// The messages' texts, joined by blank lines.

@@ -2,6 +2,8 @@
 
 use gate_model::Usage;
 
+use crate::Transcript;
+
 /// The longest event, line, or whole answer that is decoded: 8 MiB.
 pub const MAX_EVENT: usize = 8 << 20;
 
@@ -14,7 +16,7 @@ pub enum EventKind {
     Reasoning,
     /// A tool call's name or arguments, and no text.
     ToolCall,
-    /// Visible text, or a refusal.
+    /// Visible text, a refusal, or an embedding.
     Text,
     /// The terminal event.
     End,
@@ -57,6 +59,9 @@ pub trait Decoder: Send {
 
     /// What the stream has said so far.
     fn state(&self) -> &StreamState;
+
+    /// What it has generated so far, where that is kept.
+    fn transcript(&self) -> Option<&Transcript>;
 }
 
 /// An error that a server reports inside a response with a 2xx status.
@@ -95,6 +100,13 @@ pub enum Undecodable {
         /// What is wrong with it.
         message: String,
     },
+    /// A frame of an event stream that is not as it was sent.
+    Damaged {
+        /// Its number in the stream, from 1.
+        frame: u64,
+        /// What is wrong with it.
+        message: String,
+    },
     /// An event, a line, or a whole answer longer than [`MAX_EVENT`].
     TooLong,
     /// A whole answer that is empty, or ends before its end.
@@ -112,6 +124,12 @@ pub struct StreamState {
     pub usage: Option<Usage>,
     /// The finish reason as the server spells it; of several choices the first one's.
     pub finish_reason: Option<String>,
+    /// The model as the server first names it.
+    pub model: Option<String>,
+    /// The first `system_fingerprint`.
+    pub fingerprint: Option<String>,
+    /// How often the stream began again, in its middle or after its end: another one was spliced in, or it came twice.
+    pub restarts: u32,
     /// Whether the terminal event was seen, or a whole answer.
     pub ended: bool,
     /// The first error.

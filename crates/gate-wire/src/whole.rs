@@ -3,22 +3,29 @@
 use serde::de::IgnoredAny;
 
 use crate::framing::{Closed, Frame, compressed};
+use crate::piece::{Log, Piece};
 use crate::reader::{Reader, Schema};
-use crate::{Decoder, Event, EventKind, MAX_EVENT, StreamState, Undecodable, message};
+use crate::{Decoder, Event, EventKind, MAX_EVENT, StreamState, Transcript, Undecodable, message};
 
 /// Collects the body, and decodes it at its end.
-#[derive(Default)]
-pub(crate) struct WholeDecoder<S> {
-    reader: Reader<S>,
+pub(crate) struct WholeDecoder<S, P: Piece> {
+    reader: Reader<S, P>,
+    schema: S,
     body: Vec<u8>,
     /// Bytes so far.
     length: u64,
 }
 
-impl<S: Schema> Decoder for WholeDecoder<S> {
+impl<S: Schema, P: Piece> WholeDecoder<S, P> {
+    pub(crate) fn new(schema: S) -> Self {
+        Self { reader: Reader::new(schema.clone()), schema, body: Vec::new(), length: 0 }
+    }
+}
+
+impl<S: Schema, P: Piece> Decoder for WholeDecoder<S, P> {
     fn feed(&mut self, bytes: &[u8], _: &mut dyn FnMut(Event)) {
         self.length += bytes.len() as u64;
-        if self.reader.state.failure.is_some() {
+        if self.reader.progress.state.failure.is_some() {
             return;
         }
         if self.body.len() + bytes.len() > MAX_EVENT {
@@ -29,7 +36,7 @@ impl<S: Schema> Decoder for WholeDecoder<S> {
     }
 
     fn finish(&mut self, sink: &mut dyn FnMut(Event)) {
-        if self.reader.state.failure.is_some() {
+        if self.reader.progress.state.failure.is_some() {
             return;
         }
         let body = std::mem::take(&mut self.body);
@@ -39,8 +46,8 @@ impl<S: Schema> Decoder for WholeDecoder<S> {
         }
         let end = self.length;
         let document = Frame::Event { name: b"", data: body, closed: Closed::Blank };
-        self.reader.take::<S>(end, document, sink);
-        let state = &mut self.reader.state;
+        self.reader.take(end, document, &self.schema, sink);
+        let state = &mut self.reader.progress.state;
         if state.foreign_events > 0 {
             return self.reader.fail(Undecodable::Foreign { message: message::of_body(body) });
         }
@@ -51,7 +58,11 @@ impl<S: Schema> Decoder for WholeDecoder<S> {
     }
 
     fn state(&self) -> &StreamState {
-        &self.reader.state
+        &self.reader.progress.state
+    }
+
+    fn transcript(&self) -> Option<&Transcript> {
+        self.reader.progress.log.transcript()
     }
 }
 
@@ -86,10 +97,10 @@ mod tests {
     use gate_model::{Api, Delivery, Outcome};
 
     use super::*;
-    use crate::{BodyEnd, conclude, dialect};
+    use crate::{BodyEnd, Keep, conclude, dialect};
 
     fn decode(api: Api, parts: &[&[u8]], end: BodyEnd) -> (Vec<Event>, Outcome, String) {
-        let (mut decoder, mut events) = (dialect(api).decoder(Delivery::Whole), Vec::new());
+        let (mut decoder, mut events) = (dialect(api, None).decoder(Delivery::Whole, Keep::Nothing), Vec::new());
         for part in parts {
             decoder.feed(part, &mut |event| events.push(event));
         }

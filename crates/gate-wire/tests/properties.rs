@@ -2,8 +2,10 @@
 
 #[cfg(test)]
 mod properties {
-    use gate_model::{Api, Delivery, MaxTokensField};
-    use gate_wire::{BodyEnd, Event, StreamState, conclude, dialect};
+    use std::sync::Arc;
+
+    use gate_model::{Api, Custom, CustomFraming, Delivery, MaxTokensField};
+    use gate_wire::{BodyEnd, Dialect, Event, Keep, StreamState, Transcript, by_name, conclude, decode_names, dialect};
     use proptest::prelude::*;
 
     /// Pieces out of which streams, and things close to streams, are made.
@@ -21,6 +23,17 @@ mod properties {
         b"{\"message\":{\"content\":\"a\"},\"done\":false}\n",
         b"{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":2}\n",
         b"{\"response\":\"a\",\"done\":true}",
+        b"data: {\"id\":\"a\",\"model\":\"m\",\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}",
+        b"data: {\"id\":\"b\",\"choices\":[{\"index\":1,\"delta\":{\"content\":\"b\"}},{\"delta\":{\"refusal\":\"a\"}}],\"usage\":{\"x\":1e999}}",
+        b"data: {\"type\":\"response.created\",\"response\":{\"model\":7}}",
+        b"data: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}",
+        b"data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"usage\":{\"output_tokens\":2}}}",
+        b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}",
+        b"{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"]\",\"thought\":true}]}}]}",
+        b"data: {\"type\":\"content-delta\",\"delta\":{\"message\":{\"content\":{\"text\":\"a\"}}}}",
+        b"data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"COMPLETE\"}}",
+        b"{\"data\":[{\"embedding\":[1]}]}",
+        b",",
         b"data: [DONE]",
         b"data",
         b"data: ",
@@ -49,8 +62,39 @@ mod properties {
         b"\0",
     ];
 
-    fn decode((api, delivery): (Api, Delivery), body: &[u8], cuts: &[usize]) -> (Vec<Event>, StreamState) {
-        let mut decoder = dialect(api).decoder(delivery);
+    /// A dialect by its name, or one that a spec describes.
+    fn named(name: &str) -> Arc<dyn Dialect> {
+        let framing = if name == "custom of lines" { CustomFraming::Ndjson } else { CustomFraming::Sse };
+        by_name(name).unwrap_or_else(|| {
+            let pointer = |pointer: &str| Some(pointer.to_owned());
+            let custom = Custom {
+                path: "/generate".to_owned(),
+                body: serde_json::Map::new(),
+                text: "/response".to_owned(),
+                input_tokens: pointer("/usage/prompt_tokens"),
+                output_tokens: pointer("/eval_count"),
+                end: pointer("/done"),
+                framing,
+            };
+            dialect(Api::Custom, Some(&custom))
+        })
+    }
+
+    type Kind = (&'static str, Delivery);
+
+    fn any_kind() -> impl Strategy<Value = Kind> {
+        let mut names = decode_names();
+        names.extend(["custom", "custom of lines"]);
+        (prop::sample::select(names), prop::sample::select(&[Delivery::Streamed, Delivery::Whole][..]))
+    }
+
+    fn decode(
+        (name, delivery): Kind,
+        keep: Keep,
+        body: &[u8],
+        cuts: &[usize],
+    ) -> (Vec<Event>, StreamState, Option<Transcript>) {
+        let mut decoder = named(name).decoder(delivery, keep);
         let (mut events, mut at) = (Vec::new(), 0);
         for cut in cuts.iter().copied().chain([body.len()]) {
             let cut = cut.clamp(at, body.len());
@@ -58,12 +102,7 @@ mod properties {
             at = cut;
         }
         decoder.finish(&mut |event| events.push(event));
-        (events, decoder.state().clone())
-    }
-
-    fn any_decoder() -> impl Strategy<Value = (Api, Delivery)> {
-        let delivery = prop::sample::select(&[Delivery::Streamed, Delivery::Whole][..]);
-        (prop::sample::select(&Api::ALL[..]), delivery)
+        (events, decoder.state().clone(), decoder.transcript().cloned())
     }
 
     fn stream() -> impl Strategy<Value = Vec<u8>> {
@@ -79,14 +118,17 @@ mod properties {
 
         #[test]
         fn any_split_gives_the_same(
-            kind in any_decoder(),
+            kind in any_kind(),
             body in any_body(),
             mut cuts in prop::collection::vec(0_usize..400, 0..12),
         ) {
             cuts.sort_unstable();
-            let whole = decode(kind, &body, &[]);
-            prop_assert_eq!(&decode(kind, &body, &cuts), &whole);
-            prop_assert_eq!(&decode(kind, &body, &(0..body.len()).collect::<Vec<_>>()), &whole);
+            let whole = decode(kind, Keep::Text, &body, &[]);
+            prop_assert_eq!(&decode(kind, Keep::Text, &body, &cuts), &whole);
+            let each = (0..body.len()).collect::<Vec<_>>();
+            let nothing = decode(kind, Keep::Nothing, &body, &each);
+            prop_assert_eq!((&nothing.0, &nothing.1), (&whole.0, &whole.1));
+            prop_assert_eq!(decode(kind, Keep::Nothing, &body, &cuts), nothing);
             prop_assert!(whole.0.iter().all(|event| event.end <= body.len() as u64));
             prop_assert!(whole.0.windows(2).all(|pair| pair[0].end <= pair[1].end));
             for end in [BodyEnd::Clean, BodyEnd::Reset] {
@@ -96,10 +138,10 @@ mod properties {
         }
 
         #[test]
-        fn a_message_is_one_short_line((api, _) in any_decoder(), body in any_body()) {
-            let field = dialect(api).wants_field(400, &body);
+        fn a_message_is_one_short_line((name, _) in any_kind(), body in any_body()) {
+            let field = named(name).wants_field(400, &body);
             prop_assert!(field.is_none() || field == Some(MaxTokensField::MaxCompletionTokens));
-            if let Some(message) = dialect(api).error_message(&body) {
+            if let Some(message) = named(name).error_message(&body) {
                 prop_assert!(!message.is_empty() && message.chars().count() <= 300);
                 prop_assert!(!message.chars().any(char::is_control));
             }

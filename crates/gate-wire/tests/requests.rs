@@ -4,7 +4,9 @@
 mod requests {
     use std::sync::LazyLock;
 
-    use gate_model::{Api, Delivery, MaxTokensField, Message, OutputLength, Prompt, Role, Secret};
+    use gate_model::{
+        Api, Custom, CustomFraming, Delivery, MaxTokensField, Message, OutputLength, Prompt, Role, Secret,
+    };
     use gate_wire::{Ask, WireRequest, dialect};
     use serde_json::{Map, Value, json};
     use url::Url;
@@ -34,7 +36,7 @@ mod requests {
     }
 
     fn request(api: Api, ask: &Ask<'_>) -> WireRequest {
-        dialect(api).request(&Url::parse("http://h").unwrap(), Some(&Secret::new("sk-1")), ask)
+        dialect(api, None).request(&Url::parse("http://h").unwrap(), Some(&Secret::new("sk-1")), ask)
     }
 
     fn body(request: &WireRequest) -> Value {
@@ -144,6 +146,153 @@ mod requests {
     }
 
     #[test]
+    fn openai_responses() {
+        let streamed = json!({"model": "m", "input": chat(), "stream": true, "max_output_tokens": 20});
+        let whole = json!({"model": "m", "input": chat(), "max_output_tokens": 20});
+        let mut exact = streamed.clone();
+        exact["ignore_eos"] = json!(true);
+        exact["min_tokens"] = json!(20);
+        snapshots(Api::OpenaiResponses, [streamed, whole, exact]);
+
+        let user_only = Prompt { messages: PROMPT.messages[3..].to_vec() };
+        assert_eq!(
+            body(&request(Api::OpenaiResponses, &Ask { prompt: &user_only, ..ask() }))["input"],
+            json!("the sea?")
+        );
+        let request = request(Api::OpenaiResponses, &ask());
+        assert_eq!(request.path, "/v1/responses");
+        assert_eq!(headers(&request), [("accept", "text/event-stream"), ("authorization", "Bearer sk-1")]);
+    }
+
+    #[test]
+    fn openai_embeddings() {
+        let one = json!({"model": "m", "input": "be brief\n\nhi\n\nhello\n\nthe sea?"});
+        snapshots(Api::OpenaiEmbeddings, [one.clone(), one.clone(), one]);
+        let request = request(Api::OpenaiEmbeddings, &ask());
+        assert_eq!(request.path, "/v1/embeddings");
+        assert_eq!(headers(&request), [("accept", "application/json"), ("authorization", "Bearer sk-1")]);
+    }
+
+    #[test]
+    fn gemini() {
+        let one = json!({
+            "systemInstruction": {"parts": [{"text": "be brief"}]},
+            "contents": [
+                {"role": "user", "parts": [{"text": "hi"}]},
+                {"role": "model", "parts": [{"text": "hello"}]},
+                {"role": "user", "parts": [{"text": "the sea?"}]},
+            ],
+            "generationConfig": {"maxOutputTokens": 20},
+        });
+        snapshots(Api::Gemini, [one.clone(), one.clone(), one]);
+        let streamed = request(Api::Gemini, &ask());
+        assert_eq!(streamed.path, "/v1beta/models/m:streamGenerateContent?alt=sse");
+        assert_eq!(headers(&streamed), [("accept", "text/event-stream"), ("x-goog-api-key", "sk-1")]);
+        let whole = request(Api::Gemini, &Ask { delivery: Delivery::Whole, ..ask() });
+        assert_eq!(whole.path, "/v1beta/models/m:generateContent");
+        assert!(!format!("{streamed:?}").contains("sk-1"));
+
+        let of = |url: &str, key: &str| {
+            let request =
+                dialect(Api::Gemini, None).request(&Url::parse(url).unwrap(), Some(&Secret::new(key)), &ask());
+            let (name, value) = headers(&request)[1];
+            (request.path.clone(), format!("{name}: {value}"))
+        };
+        let vertex = "https://us-aiplatform.googleapis.com/v1/projects/p/locations/l";
+        let path = "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent?alt=sse";
+        let bearer = "authorization: Bearer ya29.x";
+        assert_eq!(of(vertex, "ya29.x"), (path.to_owned(), bearer.to_owned()));
+        assert_eq!(of(vertex, "AIzax").1, "x-goog-api-key: AIzax");
+        for (url, path) in [
+            ("http://h/v1beta", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+            ("http://h/v1beta/models/", "/v1beta/models/m:streamGenerateContent?alt=sse"),
+            ("http://h/v1beta/models/n", "/v1beta/models/n:streamGenerateContent?alt=sse"),
+            ("http://h/v1/models/n:streamGenerateContent?alt=json", "/v1/models/n:streamGenerateContent?alt=json"),
+            ("http://h/v1/models/n:generateContent?x=1", "/v1/models/n:streamGenerateContent?x=1&alt=sse"),
+            (
+                "http://h/v1/projects/p/locations/l/publishers/google/models/n",
+                "/v1/projects/p/locations/l/publishers/google/models/n:streamGenerateContent?alt=sse",
+            ),
+            (
+                "http://h/v1/projects/p/locations/l/endpoints/7",
+                "/v1/projects/p/locations/l/endpoints/7:streamGenerateContent?alt=sse",
+            ),
+        ] {
+            assert_eq!(of(url, "k").0, path, "{url}");
+        }
+    }
+
+    #[test]
+    fn cohere() {
+        let streamed = json!({"model": "m", "messages": chat(), "stream": true, "max_tokens": 20});
+        let whole = json!({"model": "m", "messages": chat(), "stream": false, "max_tokens": 20});
+        snapshots(Api::Cohere, [streamed.clone(), whole, streamed]);
+        let request = request(Api::Cohere, &ask());
+        assert_eq!(request.path, "/v2/chat");
+        assert_eq!(headers(&request), [("accept", "text/event-stream"), ("authorization", "Bearer sk-1")]);
+    }
+
+    #[test]
+    fn custom() {
+        let Value::Object(template) = json!({
+            "inputs": "<{{prompt}}|{{model}}|{{max_tokens}}|{{other}}{{>",
+            "parameters": {"max": "{{max_tokens}}", "chat": ["{{messages}}", " {{messages}}"], "n": 1, "x": null},
+        }) else {
+            panic!("an object")
+        };
+        let custom = Custom {
+            path: "/generate?mode=raw".to_owned(),
+            body: template,
+            text: "/text".to_owned(),
+            input_tokens: None,
+            output_tokens: None,
+            end: None,
+            framing: CustomFraming::Ndjson,
+        };
+        // What the prompt holds is no template.
+        let messages = vec![Message { role: Role::User, text: "hi {{model}}".to_owned() }];
+        let prompt = Prompt { messages };
+        let ask = Ask { prompt: &prompt, ..ask() };
+        let dialect = dialect(Api::Custom, Some(&custom));
+        let of = |url: &str| dialect.request(&Url::parse(url).unwrap(), Some(&Secret::new("sk-1")), &ask);
+        let request = of("http://h");
+        assert_eq!(
+            body(&request),
+            json!({
+                "inputs": "<hi {{model}}|m|{{max_tokens}}|{{other}}{{>",
+                "parameters": {
+                    "max": 20,
+                    "chat": [[{"role": "user", "content": "hi {{model}}"}], " {{messages}}"],
+                    "n": 1,
+                    "x": null,
+                },
+            })
+        );
+        assert_eq!(headers(&request), [("accept", "application/x-ndjson"), ("authorization", "Bearer sk-1")]);
+        assert_eq!(request.path, "/generate?mode=raw");
+        assert_eq!(of("http://h/api?a=1").path, "/api/generate?mode=raw&a=1");
+    }
+
+    #[test]
+    fn azure_has_a_header_and_a_prefix_of_its_own() {
+        let of = |url: &str, key: &str| {
+            let url = Url::parse(url).unwrap();
+            let request = dialect(Api::OpenaiChat, None).request(&url, Some(&Secret::new(key)), &ask());
+            let (name, value) = headers(&request)[1];
+            (request.path.clone(), format!("{name}: {value}"), dialect(Api::OpenaiChat, None).models_path(&url))
+        };
+        let deployment = "https://me.openai.azure.com/openai/deployments/d?api-version=2024-10-21";
+        let path = "/openai/deployments/d/chat/completions?api-version=2024-10-21";
+        let models = "/openai/models?api-version=2024-10-21";
+        assert_eq!(of(deployment, "k"), (path.into(), "api-key: k".into(), models.into()));
+        assert_eq!(of("http://proxy/openai/deployments/d", "k").1, "api-key: k");
+        assert_eq!(of(deployment, "eyJx").1, "authorization: Bearer eyJx");
+        let (path, header, models) = of("https://me.services.ai.azure.com", "k");
+        assert_eq!((path.as_str(), models.as_str()), ("/openai/v1/chat/completions", "/openai/v1/models"));
+        assert_eq!(header, "api-key: k");
+    }
+
+    #[test]
     fn a_whole_answer_is_asked_for_as_json() {
         for api in Api::ALL {
             let request = request(api, &Ask { delivery: Delivery::Whole, ..ask() });
@@ -166,11 +315,22 @@ mod requests {
             ),
             (Api::Ollama, "http://h/", "/api/chat", "/api/tags"),
             (Api::Ollama, "http://h/api", "/api/chat", "/api/tags"),
+            (Api::OpenaiResponses, "http://h/v1", "/v1/responses", "/v1/models"),
+            (Api::OpenaiEmbeddings, "http://h/v1/embeddings", "/v1/embeddings", "/v1/models"),
+            (Api::Gemini, "http://h", "/v1beta/models/m:streamGenerateContent?alt=sse", "/v1beta/models"),
+            (
+                Api::Gemini,
+                "http://h/v1/models/n?x=1",
+                "/v1/models/n:streamGenerateContent?x=1&alt=sse",
+                "/v1/models?x=1",
+            ),
+            (Api::Cohere, "http://h", "/v2/chat", "/v1/models"),
+            (Api::Cohere, "http://h/cohere/v2/chat", "/cohere/v2/chat", "/cohere/v1/models"),
             (Api::Ollama, "http://h/ollama/api/chat", "/ollama/api/chat", "/ollama/api/tags"),
         ] {
             let url = Url::parse(url).unwrap();
-            assert_eq!(dialect(api).request(&url, None, &ask()).path, path);
-            assert_eq!(dialect(api).models_path(&url), models);
+            assert_eq!(dialect(api, None).request(&url, None, &ask()).path, path);
+            assert_eq!(dialect(api, None).models_path(&url), models);
         }
     }
 
@@ -191,7 +351,12 @@ mod requests {
             (Api::Anthropic, 400, openai, None),
             (Api::Ollama, 400, openai, None),
         ] {
-            assert_eq!(dialect(api).wants_field(status, body.as_bytes()), field, "{} {status} {body}", api.name());
+            assert_eq!(
+                dialect(api, None).wants_field(status, body.as_bytes()),
+                field,
+                "{} {status} {body}",
+                api.name()
+            );
         }
     }
 
@@ -206,7 +371,7 @@ mod requests {
             (Api::Ollama, r#"{"error":"model 'm' not found"}"#, "model 'm' not found"),
             (Api::OpenaiCompletions, r#"{"detail":"Not Found"}"#, "Not Found"),
         ] {
-            assert_eq!(dialect(api).error_message(body.as_bytes()).as_deref(), Some(message));
+            assert_eq!(dialect(api, None).error_message(body.as_bytes()).as_deref(), Some(message));
         }
     }
 }

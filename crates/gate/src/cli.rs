@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Sim(Sim),
     /// What a metric means, and how a check on it is decided.
     Explain(Explain),
+    /// Show what the decoder sees in a saved stream.
+    Decode(Decode),
     /// Print the JSON Schema of gate specs, for editors.
     Schema,
     /// Print a shell's completion script, or the man page.
@@ -101,6 +103,19 @@ pub(crate) struct Explain {
     /// A metric such as `tpot.p95`, or a series such as `tpot`.
     #[arg(value_name = "METRIC")]
     pub(crate) metric: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    /// The body of a response, as it came.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The dialect it is in, such as `openai-chat`.
+    #[arg(long, value_name = "API")]
+    pub(crate) api: String,
+    /// Print everything the decoder saw as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -258,7 +273,7 @@ pub(crate) struct Sim {
 }
 
 /// Flags and commands of the product that this version does not have.
-const NOT_YET: [&str; 34] = [
+const NOT_YET: [&str; 32] = [
     "--reference",
     "--html",
     "--baseline",
@@ -278,7 +293,6 @@ const NOT_YET: [&str; 34] = [
     "--metric",
     "--from-dataset",
     "--run",
-    "--api",
     "--tiers",
     "--preset",
     "publish",
@@ -286,7 +300,6 @@ const NOT_YET: [&str; 34] = [
     "calibrate",
     "init",
     "capacity",
-    "decode",
     "doctor",
     "hook",
     "kv",

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod decode;
 pub(crate) mod explain;
 pub(crate) mod judge;
 pub(crate) mod plan;

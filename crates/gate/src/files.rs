@@ -18,6 +18,19 @@ pub(crate) const SMALL: u64 = (1 << 20) + 1;
 
 /// Reads a text file the person named, at most so many bytes of it (a pipe or a device may have no end).
 pub(crate) fn read(path: &Path, most: u64) -> Result<String, Failure> {
+    text(read_bytes(path, most)?).map_err(|error| Failure::unreadable(path, error))
+}
+
+/// A file's bytes as text, or where they are none.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        format!("line {} is not UTF-8", before.filter(|byte| **byte == b'\n').count() + 1)
+    })
+}
+
+/// Reads a file the person named, at most so many bytes of it.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let open = || -> std::io::Result<Vec<u8>> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
@@ -31,11 +44,7 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<String, Failure> {
     if most > SMALL && bytes.len() as u64 == most {
         return Err(Failure::unreadable(path, format!("it is larger than {} MiB", most >> 20)));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
-        Failure::unreadable(path, format!("line {} is not UTF-8", line + 1))
-    })
+    Ok(bytes)
 }
 
 /// Makes a folder with its parents.

@@ -54,6 +54,7 @@ fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
         Command::Judge(arguments) => commands::judge::judge(arguments, console),
         Command::Report(arguments) => commands::report::report(arguments, console),
         Command::Explain(arguments) => commands::explain::explain(arguments, console),
+        Command::Decode(arguments) => commands::decode::decode(arguments, console),
         Command::Schema => commands::schema::schema(console),
         Command::Completions(arguments) => commands::completions::completions(arguments, console),
         Command::Sim(arguments) => commands::sim::sim(arguments, console),

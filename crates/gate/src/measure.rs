@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gate_load::{Load, LoadError, Stop, Trust};
-use gate_model::{Cache, Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader};
+use gate_load::{ClientIdentity, Load, LoadError, ProxyEnv, Stop, Trust};
+use gate_model::{Cache, CountTokens, Endpoint, GateSpec, Host, Plan, Referee, Run, RunHeader, Secret, UnixUrl};
 use gate_plan::{PromptFile, SpecPrompts};
 use gate_sim::Server;
+use gate_tokens::Tokenizer;
 use url::Url;
 
 use crate::console::Console;
@@ -24,38 +25,36 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) struct Inputs {
     prompts: Option<PromptFile>,
     trust: Trust,
+    counter: Option<Arc<dyn CountTokens>>,
 }
 
 impl Inputs {
     /// Reads them. Paths are relative to the spec's own folder.
     pub(crate) fn read(spec: &GateSpec) -> Result<Self, Failure> {
-        let beside = |name: &str| Path::new(&spec.file).parent().unwrap_or(Path::new("")).join(name);
-        let of_key = |key: &str, failure: Failure| Failure {
-            message: format!("{}: {key}: {}", spec.file, failure.message),
-            ..failure
+        let tls = &spec.target.tls;
+        let prompts = match beside(spec, "prompts.file", spec.prompts.file.as_deref(), files::MEDIUM)? {
+            Some(file) => Some(PromptFile::parse(&file.text()?).map_err(|error| file.wrong(error))?),
+            None => None,
         };
-        let prompts = match &spec.prompts.file {
-            Some(name) => {
-                let path = beside(name);
-                let text = files::read(&path, files::MEDIUM).map_err(|failure| of_key("prompts.file", failure))?;
-                let wrong = |error| Failure::usage(format!("{}: prompts.file {}: {error}", spec.file, path.display()));
-                Some(PromptFile::parse(&text).map_err(wrong)?)
+        let counter = match beside(spec, "prompts.tokenizer", spec.prompts.tokenizer.as_deref(), files::MEDIUM)? {
+            Some(file) => {
+                let tokenizer = Tokenizer::from_json(&file.bytes).map_err(|error| file.wrong(error))?;
+                Some(Arc::new(tokenizer) as Arc<dyn CountTokens>)
             }
             None => None,
         };
-        let ca = match &spec.target.tls.ca {
-            Some(name) => {
-                let text =
-                    files::read(&beside(name), files::SMALL).map_err(|failure| of_key("target.tls.ca", failure))?;
-                Some(text.into_bytes())
-            }
+        let ca = beside(spec, "target.tls.ca", tls.ca.as_deref(), files::SMALL)?.map(|file| file.bytes);
+        let cert = beside(spec, "target.tls.cert", tls.cert.as_deref(), files::SMALL)?;
+        let key = beside(spec, "target.tls.key", tls.key.as_deref(), files::SMALL)?;
+        let client = match cert.zip(key) {
+            Some((cert, key)) => Some(ClientIdentity { cert_pem: cert.bytes, key_pem: Secret::new(key.text()?) }),
             None => None,
         };
-        let trust = Trust::new(&spec.target.tls, ca);
-        if spec.target.tls.ca.is_some() {
+        let trust = Trust::new(tls, ca, client);
+        if tls.ca.is_some() || tls.cert.is_some() {
             trust.check().map_err(|error| Failure::usage(format!("{}: failed to {error}", spec.file)))?;
         }
-        Ok(Self { prompts, trust })
+        Ok(Self { prompts, trust, counter })
     }
 
     /// Compiles a spec's plan for these looks.
@@ -72,6 +71,32 @@ impl Inputs {
     }
 }
 
+/// A file that a key of a spec names.
+struct Beside {
+    /// The spec, the key and the file, for messages.
+    place: String,
+    bytes: Vec<u8>,
+}
+
+/// Reads the file that a key names, if it names one.
+fn beside(spec: &GateSpec, key: &str, name: Option<&str>, most: u64) -> Result<Option<Beside>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let path = Path::new(&spec.file).parent().unwrap_or(Path::new("")).join(name);
+    let bytes = files::read_bytes(&path, most)
+        .map_err(|failure| Failure { message: format!("{}: {key}: {}", spec.file, failure.message), ..failure })?;
+    Ok(Some(Beside { place: format!("{}: {key} {}", spec.file, path.display()), bytes }))
+}
+
+impl Beside {
+    fn wrong(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::usage(format!("{}: {error}", self.place))
+    }
+
+    fn text(&self) -> Result<String, Failure> {
+        files::text(self.bytes.clone()).map_err(|error| self.wrong(error))
+    }
+}
+
 /// Sends a spec's load and writes its journal.
 pub(crate) fn run(
     spec: &GateSpec,
@@ -84,7 +109,9 @@ pub(crate) fn run(
 ) -> Result<Run, Failure> {
     let inputs = Inputs::read(spec)?;
     let plan = inputs.plan(spec, looks)?;
-    let (base, _engine) = endpoint(spec)?;
+    let Reach { base, socket, engine: _engine } = reach(spec)?;
+    let proxies = ProxyEnv::of(|name| std::env::var(name).ok());
+    console.secrets.add(&proxies.secrets());
     let header = RunHeader { repeated_prompts: inputs.repeats(spec, &plan), ..header(spec, &plan, started) };
     let prompts = Arc::new(SpecPrompts::new(spec, &header.run_id, inputs.prompts.as_ref()));
     if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -96,9 +123,12 @@ pub(crate) fn run(
     let load = Load {
         header,
         base,
+        socket,
         trust: inputs.trust,
+        proxies,
         plan: &plan,
         prompts,
+        counter: inputs.counter,
         referee,
         redactor: &redactor,
         journal: Some(Box::new(BufWriter::new(file))),
@@ -109,23 +139,48 @@ pub(crate) fn run(
     run.map_err(|error| match error {
         LoadError::Journal(_) => Failure::unmeasured(format!("{}: failed to {error}", journal.display()))
             .hint("make room where the journal is written, or choose another place"),
+        // Nothing was sent: the machine or its environment is not as the spec needs it.
+        LoadError::Clock { .. }
+        | LoadError::ProxyUrl { .. }
+        | LoadError::ProxyScheme { .. }
+        | LoadError::ProxyHttp2 { .. }
+        | LoadError::Header { .. }
+        | LoadError::Path { .. }
+        | LoadError::Sign(_) => Failure::usage(format!("{}: failed to {error}", spec.file)),
         error => Failure::internal(format!("failed to {error}")),
     })
 }
 
-/// Where requests go; the simulated engine is started where the spec names it, and stops when dropped.
-fn endpoint(spec: &GateSpec) -> Result<(Url, Option<Server>), Failure> {
+/// Where requests go.
+struct Reach {
+    base: Url,
+    /// Where the target is behind a socket.
+    socket: Option<PathBuf>,
+    /// The simulated engine, which stops when dropped.
+    engine: Option<Server>,
+}
+
+/// Finds where requests go; the simulated engine is started where the spec names it.
+fn reach(spec: &GateSpec) -> Result<Reach, Failure> {
     let parse = |text: &str| {
         Url::parse(text).map_err(|error| Failure::usage(format!("{}: target.url `{text}`: {error}", spec.file)))
     };
     match &spec.target.endpoint {
-        Endpoint::Url(url) => Ok((parse(url)?, None)),
+        Endpoint::Url(url) => match UnixUrl::parse(url) {
+            Some(UnixUrl { socket, path }) => Ok(Reach {
+                base: parse(&format!("http://localhost{path}"))?,
+                socket: Some(socket.into()),
+                engine: None,
+            }),
+            None => Ok(Reach { base: parse(url)?, socket: None, engine: None }),
+        },
         Endpoint::Sim(params) => {
             // The spec counts measured requests; the server cannot tell them from warm-up.
             let params = gate_engine::after_warmup(params, spec.load.warmup);
             let server = Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
                 .map_err(|error| Failure::internal(error.to_string()))?;
-            Ok((parse(&format!("http://{}", server.address()))?, Some(server)))
+            let base = parse(&format!("http://{}", server.address()))?;
+            Ok(Reach { base, socket: None, engine: Some(server) })
         }
     }
 }

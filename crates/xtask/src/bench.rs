@@ -5,6 +5,7 @@
 
 mod journal;
 mod process;
+mod scale;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::tool::{root, run, say};
 use journal::Timed;
-use process::{Engine, Measured};
+use process::{Engine, Measured, pinned};
 
 /// One row of the table.
 struct Row {
-    what: &'static str,
+    what: String,
     goal: &'static str,
     measured: String,
     name: &'static str,
@@ -28,8 +29,19 @@ struct Row {
 type Figure = fn(&Bench) -> Result<Vec<Row>>;
 
 /// What can be measured alone, by name.
-const FIGURES: [(&str, Figure); 5] =
-    [("schedule", schedule), ("timing", timing), ("overhead", overhead), ("plan", plan), ("dialects", dialects)];
+const FIGURES: [(&str, Figure); 11] = [
+    ("schedule", schedule),
+    ("timing", timing),
+    ("overhead", overhead),
+    ("plan", plan),
+    ("dialects", dialects),
+    ("arrival", scale::arrival),
+    ("busy", scale::busy),
+    ("ttft", scale::ttft),
+    ("scale", scale::cost),
+    ("events", scale::events),
+    ("decoding", scale::decoding),
+];
 
 /// Where the binary and scratch files are.
 struct Bench {
@@ -106,14 +118,26 @@ impl Bench {
 
     /// The simulated engine with these parameters, in flow style.
     fn engine(&self, params: &str) -> Result<Engine> {
+        self.engine_on(params, None)
+    }
+
+    /// The same, on one core where it is to be.
+    fn engine_on(&self, params: &str, core: Option<u32>) -> Result<Engine> {
         let spec = format!("version: 1\nname: e\ntarget: {{sim: {{{params}}}}}\nrequire: [ttft.p50 < 60s]\n");
-        Engine::start(&self.gate, &self.write("engine.yaml", &spec)?)
+        Engine::start(&self.gate, &self.write("engine.yaml", &spec)?, core)
     }
 
     /// A whole `gate run`, with its journal.
     fn load(&self, spec: &str) -> Result<(Timed, Measured)> {
+        self.load_on(spec, None)
+    }
+
+    /// The same, on one core where it is to be.
+    fn load_on(&self, spec: &str, core: Option<u32>) -> Result<(Timed, Measured)> {
         let (spec, journal) = (self.write("load.yaml", spec)?, self.scratch.join("run.jsonl"));
-        let measured = self.process(&["run", &text(&spec), "-o", &text(&journal), "--quiet"])?;
+        let mut command = pinned(&self.gate, core);
+        command.args(["run", &text(&spec), "-o", &text(&journal), "--quiet"]).current_dir(&self.scratch);
+        let measured = Measured::of(&mut command)?;
         Ok((Timed::read(&journal)?, measured))
     }
 
@@ -131,9 +155,9 @@ fn schedule(bench: &Bench) -> Result<Vec<Row>> {
     let engine = bench.engine("ttft: 20ms, tpot: 2ms")?;
     let (run, _) =
         bench.load(&spec("schedule", &engine.url, "openai-chat", "rps: 50, iterations: 1000, warmup: 5", 8))?;
-    let late = run.millis("start", "intended");
+    let late = run.lateness();
     Ok(vec![Row {
-        what: "send lateness (`start − intended`) at 50 requests/s, 1,000 requests",
+        what: "send lateness (`start − intended`) at 50 requests/s, 1,000 requests".to_owned(),
         goal: "p50 ≤ .25 ms, p99 ≤ 1 ms",
         measured: format!("p50 {:.3} ms, p99 {:.3} ms", rank(&late, 0.5), rank(&late, 0.99)),
         name: "schedule",
@@ -143,19 +167,19 @@ fn schedule(bench: &Bench) -> Result<Vec<Row>> {
 /// TTFT and gaps against the truth at 64 streams of 100 tokens a second.
 fn timing(bench: &Bench) -> Result<Vec<Row>> {
     let engine = bench.engine("ttft: 100ms, tpot: 10ms")?;
-    let load = "rps: 21.3, iterations: 300, arrivals: constant, warmup: 5";
+    let load = "rps: 21.3, iterations: 300, arrivals: constant, warmup: 5, clock: user";
     let (run, _) = bench.load(&spec("timing", &engine.url, "openai-chat", load, 300))?;
     let truth = engine.truth()?;
     let errors = run.against(&truth)?;
     Ok(vec![
         Row {
-            what: "TTFT against the server's own, 64 streams of 100 tokens/s",
+            what: "TTFT against the server's own, 64 streams of 100 tokens/s".to_owned(),
             goal: "p50 ≤ .3 ms, p95 ≤ 1 ms",
             measured: format!("p50 {:.3} ms, p95 {:.3} ms", rank(&errors.ttft, 0.5), rank(&errors.ttft, 0.95)),
             name: "timing",
         },
         Row {
-            what: "gap between tokens against the server's own, the same run",
+            what: "gap between tokens against the server's own, the same run".to_owned(),
             goal: "p50 ≤ .05 ms",
             measured: format!("p50 {:.3} ms, p95 {:.3} ms", rank(&errors.gaps, 0.5), rank(&errors.gaps, 0.95)),
             name: "timing",
@@ -175,18 +199,23 @@ fn overhead(bench: &Bench) -> Result<Vec<Row>> {
     let size = std::fs::metadata(&bench.gate)?.len() as f64 / 1e6;
     Ok(vec![
         Row {
-            what: "what `gate check` adds to the schedule and its last answer, 50 requests",
+            what: "what `gate check` adds to the schedule and its last answer, 50 requests".to_owned(),
             goal: "≤ .3 s",
             measured: format!("{added:.3} s"),
             name: "overhead",
         },
         Row {
-            what: "peak resident memory of that check",
+            what: "peak resident memory of that check".to_owned(),
             goal: "≤ 40 MB",
             measured: format!("{:.1} MB", measured.peak_megabytes),
             name: "overhead",
         },
-        Row { what: "stripped binary", goal: "≤ 20 MB", measured: format!("{size:.1} MB"), name: "overhead" },
+        Row {
+            what: "stripped binary".to_owned(),
+            goal: "≤ 20 MB",
+            measured: format!("{size:.1} MB"),
+            name: "overhead",
+        },
     ])
 }
 
@@ -199,7 +228,12 @@ fn plan(bench: &Bench) -> Result<Vec<Row>> {
     }
     millis.sort_by(f64::total_cmp);
     let measured = format!("median {:.1} ms, worst of 21 {:.1} ms", rank(&millis, 0.5), rank(&millis, 1.0));
-    Ok(vec![Row { what: "`gate plan gates/demo.yaml`, the whole process", goal: "≤ 50 ms", measured, name: "plan" }])
+    Ok(vec![Row {
+        what: "`gate plan gates/demo.yaml`, the whole process".to_owned(),
+        goal: "≤ 50 ms",
+        measured,
+        name: "plan",
+    }])
 }
 
 /// The same load in every dialect: the greatest difference of a figure between two of them.
@@ -210,14 +244,15 @@ fn dialects(bench: &Bench) -> Result<Vec<Row>> {
         let engine = bench.engine("ttft: 60ms, tpot: 5ms")?;
         let load = "rps: 20, iterations: 100, arrivals: constant, warmup: 3";
         let (run, _) = bench.load(&spec("dialects", &engine.url, api, load, 40))?;
-        ttft.push(rank(&run.millis("first_token", "intended"), 0.5));
+        ttft.push(rank(&run.ttft(), 0.5));
         tpot.push(rank(&run.per_token_millis(), 0.5));
     }
     let spread = |values: &[f64]| rank(values, 1.0) - values.iter().copied().fold(f64::INFINITY, f64::min);
     ttft.sort_by(f64::total_cmp);
     tpot.sort_by(f64::total_cmp);
     Ok(vec![Row {
-        what: "four dialects, the same engine: greatest difference of the median TTFT, and of the median TPOT",
+        what: "four dialects, the same engine: greatest difference of the median TTFT, and of the median TPOT"
+            .to_owned(),
         goal: "≤ .5 ms",
         measured: format!("{:.3} ms, {:.3} ms", spread(&ttft), spread(&tpot)),
         name: "dialects",

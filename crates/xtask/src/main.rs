@@ -3,6 +3,7 @@
 mod bench;
 mod docs;
 mod engine;
+mod fuzz;
 mod house;
 mod suite;
 mod tool;
@@ -16,6 +17,8 @@ cargo xtask test                       everything CI runs, installs included
 cargo xtask check                      crate directions, file lengths, lints inherited
 cargo xtask deny                       licences, bans and sources of the dependencies
 cargo xtask bench [FIGURE]             measure the figures of docs/benchmarks.md
+cargo xtask fuzz [TARGET] [--seconds N] [--keep]
+                                       fuzz the decoders, 20 s a target; --keep adds what is found to the kept corpus
 cargo xtask docs                       write docs/gate.schema.json and docs/gate.1 from the code
 cargo xtask engine llama [--port N] [--install-only | --stop]
                                        a real llama.cpp server with a small model
@@ -40,6 +43,7 @@ fn run() -> Result<()> {
         ["deny"] => suite::deny(),
         ["docs"] => docs::write(),
         ["bench", options @ ..] => bench::command(options),
+        ["fuzz", options @ ..] => fuzz::command(options),
         ["engine", "llama", options @ ..] => engine::command(options),
         _ => bail!("unknown command\n\n{USAGE}"),
     }

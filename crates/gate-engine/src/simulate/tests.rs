@@ -1,4 +1,4 @@
-use gate_model::{Endpoint, Fault, Faults, GateSpec, Latency, ScriptedFault, Series, WarmingUp};
+use gate_model::{Api, Endpoint, Fault, Faults, GateSpec, Latency, Pace, PerSecond, ScriptedFault, Series, WarmingUp};
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn run_of(params: &EngineParams, count: u32, warmup: u32, change: impl FnOnce(&m
     let measured = requests(count, Nanos::from_millis(100));
     let plan = Plan { warmup: requests(warmup, Nanos::ZERO), ..Plan::new(&spec, vec![count], measured) };
     let header = RunHeader::new(spec, &plan, "0.0.0", "run", "2026-01-01T00:00:00Z");
-    simulate(params, &plan, RunHeader { clock: "virtual".to_owned(), ..header })
+    simulate(params, &plan, header)
 }
 
 #[test]
@@ -195,6 +195,67 @@ fn the_first_token_deadline_cuts_what_comes_late_or_never() {
 }
 
 #[test]
+fn in_a_closed_loop_a_request_starts_when_one_has_ended() {
+    let closed =
+        |params: &EngineParams, concurrency| run_of(params, 6, 2, |spec| spec.load.pace = Pace::Closed { concurrency });
+    let run = closed(&steady(), 2);
+    let starts: Vec<i64> = run.samples.iter().map(|sample| sample.intended.0 / 1_000_000).collect();
+    assert_eq!(starts, [0, 0, 290, 290, 580, 580]);
+    for sample in &run.samples {
+        assert_eq!((sample.start, sample.sent, sample.cap_wait), (Some(sample.intended), sample.start, None));
+        assert_eq!((sample.outcome, sample.value(Series::Ttft)), (Outcome::Ok, Some(100e6)));
+    }
+    assert_eq!(run.end.unwrap().at, Nanos::from_millis(870));
+
+    // What fails at once leaves its slot at once; what stalls keeps it until the client gives up.
+    let script = vec![
+        ScriptedFault { from: 1, to: 1, fault: Fault::Http500 },
+        ScriptedFault { from: 2, to: 2, fault: Fault::Stall },
+    ];
+    let run = closed(&EngineParams { script, ..steady() }, 1);
+    assert_eq!(run.samples[1].intended, Nanos::ZERO);
+    assert_eq!((run.samples[1].outcome, Some(run.samples[2].intended)), (Outcome::TimeoutStall, run.samples[1].end));
+
+    let run = closed(&EngineParams { dies_after: Some(3), ..steady() }, 2);
+    let outcomes: Vec<Outcome> = run.samples.iter().map(|sample| sample.outcome).collect();
+    let (reset, refused) = (Outcome::Reset, Outcome::Connect);
+    assert_eq!(outcomes, [Outcome::Ok, Outcome::Ok, reset, refused, refused, refused]);
+    assert!(run.samples[3..].iter().all(|sample| sample.end == Some(Nanos::from_millis(290))));
+}
+
+#[test]
+fn under_a_cap_requests_wait_and_the_wait_counts() {
+    // One request every 100 ms, each of which takes 290 ms.
+    let capped = |cap| {
+        let pace = Pace::Open { rate: PerSecond(10.0), cap };
+        run_of(&steady(), 5, 0, |spec| spec.load.pace = pace)
+    };
+    for sample in capped(Some(1)).samples {
+        let wait = Nanos::from_millis(190 * i64::from(sample.index));
+        assert_eq!((sample.cap_wait, sample.start), (Some(wait), Some(sample.intended)));
+        assert_eq!(sample.sent, Some(sample.intended + wait));
+        assert_eq!(sample.value(Series::Ttft), Some((Nanos::from_millis(100) + wait).0 as f64));
+        assert_eq!(sample.value(Series::CapWait), Some(wait.0 as f64));
+    }
+    let (free, uncapped) = (capped(Some(3)), capped(None));
+    assert!(free.samples.iter().all(|sample| sample.cap_wait == Some(Nanos::ZERO)));
+    assert!(uncapped.samples.iter().all(|sample| sample.cap_wait.is_none()));
+    let ends = |run: &Run| run.samples.iter().map(|sample| sample.end).collect::<Vec<_>>();
+    assert_eq!(ends(&free), ends(&uncapped));
+}
+
+#[test]
+fn embeddings_are_one_body_when_a_first_token_would_be_due() {
+    let run = run_of(&steady(), 3, 1, |spec| spec.target.api = Api::OpenaiEmbeddings);
+    for sample in run.samples.iter().chain(&run.warmup) {
+        let end = Some(sample.intended + Nanos::from_millis(100));
+        assert_eq!((sample.outcome, sample.end, sample.first_token), (Outcome::Ok, end, None));
+        let usage = sample.usage.unwrap();
+        assert_eq!((usage.input.is_some(), usage.output, &sample.finish_reason), (true, None, &None));
+    }
+}
+
+#[test]
 fn scripted_faults_count_measured_requests() {
     let script = vec![ScriptedFault { from: 2, to: 3, fault: Fault::Http429 }];
     let run = run(&EngineParams { script, ..steady() }, 5, 4, |_| ());
@@ -226,12 +287,14 @@ fn a_buffering_proxy_makes_one_burst_of_a_stream() {
 
 #[test]
 fn of_one_body_only_the_end_is_known() {
-    let one = |fault: fn(&mut Faults), first_token| {
+    let one = |fault: fn(&mut Faults), total| {
         let mut params = EngineParams { buffer_bytes: 1_000, ..steady() };
         fault(&mut params.faults);
         let change = |spec: &mut GateSpec| {
             spec.target.delivery = Delivery::Whole;
-            spec.timeouts.first_token = Nanos::from_millis(first_token);
+            // Neither is seen of one body.
+            (spec.timeouts.first_token, spec.timeouts.stall) = (Nanos(1), Nanos(1));
+            spec.timeouts.total = Nanos::from_millis(total);
         };
         run_of(&params, 1, 0, change).samples.remove(0)
     };
@@ -243,13 +306,13 @@ fn of_one_body_only_the_end_is_known() {
     assert_eq!(one(|faults| faults.slow_headers = 1.0, 60_000).end, at(1_290));
 
     let late = one(|_| (), 289);
-    assert_eq!((late.outcome, late.end, late.status), (Outcome::TimeoutFirstToken, at(289), None));
+    assert_eq!((late.outcome, late.end, late.status), (Outcome::TimeoutTotal, at(289), None));
     for (fault, outcome) in [
         ((|faults| faults.empty = 1.0) as fn(&mut Faults), Outcome::Empty),
         (|faults| faults.truncate = 1.0, Outcome::Truncated),
         (|faults| faults.reset = 1.0, Outcome::Reset),
         (|faults| faults.stream_error = 1.0, Outcome::StreamError),
-        (|faults| faults.stall = 1.0, Outcome::TimeoutFirstToken),
+        (|faults| faults.stall = 1.0, Outcome::TimeoutTotal),
     ] {
         let failed = one(fault, 60_000);
         assert_eq!((failed.outcome, failed.status, failed.last_token), (outcome, Some(200), None));

@@ -1,7 +1,11 @@
 //! Tests of whole verdicts.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod calibration;
+#[cfg(test)]
+mod client;
 #[cfg(test)]
 mod decide;
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Means, and percentiles of gaps: numbers that are tested by Student's t.
 
-use gate_judge::judge;
+use gate_judge::{judge, plan_notes};
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, EndReason, Histogram, Nanos, Outcome, Quantity, Rule, Sample, Side, Usage,
+    Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Histogram, Nanos, Outcome, Quantity, Rule, Sample, Side,
+    Usage,
 };
 
 use crate::support::{alone, failed, gate, ok, run, streamed};
@@ -99,10 +100,14 @@ fn few_values_prove_no_mean() {
     assert_eq!(alone("ttft.mean < 800ms", failing).outcome, CheckOutcome::Violated);
 }
 
-/// 30 requests of 20 gaps: so many of them, by request, take 60 ms, the others 10 ms.
-fn slow_gaps(text: &str, slow: impl Fn(u32) -> usize) -> CheckVerdict {
+/// So many requests of 20 gaps: so many of them, by request, take 60 ms, the others 10 ms.
+fn gaps_of(requests: u32, text: &str, slow: impl Fn(u32) -> usize) -> CheckVerdict {
     let gaps = |index: u32| -> Vec<f64> { (0..20).map(|gap| if gap < slow(index) { 60.0 } else { 10.0 }).collect() };
-    alone(text, (0..30).map(|index| streamed(index, &gaps(index))).collect())
+    alone(text, (0..requests).map(|index| streamed(index, &gaps(index))).collect())
+}
+
+fn slow_gaps(text: &str, slow: impl Fn(u32) -> usize) -> CheckVerdict {
+    gaps_of(30, text, slow)
 }
 
 #[test]
@@ -123,12 +128,30 @@ fn requests_exactly_at_the_limit_prove_nothing() {
     for metric in ["itl", "icl"] {
         let verdict = slow_gaps(&format!("{metric}.p95 < 50ms"), |_| 1);
         assert_eq!((verdict.outcome, verdict.seen), (WITHIN, Some(Quantity::time(Nanos::from_millis(10)))));
-        assert_eq!(slow_gaps(&format!("{metric}.p95 < 50ms"), |_| 0).outcome, CheckOutcome::Met);
     }
     // In doubles 7 % of 100 gaps are more than 7.
     let gaps: Vec<f64> = (0..100).map(|gap| if gap < 7 { 60.0 } else { 10.0 }).collect();
     let verdict = alone("icl.p93 < 50ms", (0..30).map(|index| streamed(index, &gaps)).collect());
     assert_eq!((verdict.outcome, verdict.evidence.unwrap().k), (WITHIN, 0));
+}
+
+#[test]
+fn gaps_are_proven_by_no_fewer_requests_than_other_percentiles() {
+    // A slow request may just not have been seen: .95^58 is above .05.
+    for metric in ["itl", "icl"] {
+        let proven = |requests: u32| gaps_of(requests, &format!("{metric}.p95 < 50ms"), |_| 0).outcome;
+        assert_eq!([30, 58, 59].map(proven), [WITHIN, WITHIN, CheckOutcome::Met]);
+        let check = format!("{metric}.p95 < 50ms");
+        let notes = |requests| plan_notes(&gate(&[&check, "ttft.p50 < 1s"], &[]), &[requests]);
+        assert_eq!(notes(58), [Finding::CannotProve { check: check.clone(), n: 58, needed: 59 }]);
+        assert_eq!(notes(59), []);
+    }
+    assert_eq!(slow_gaps("icl.p90 < 50ms", |_| 0).outcome, CheckOutcome::Met);
+    // With 100 requests a P95 may have 1 that is slow as a whole, as a P95 of requests may; not 2.
+    let slow = |requests: u32| gaps_of(100, "icl.p95 < 50ms", |index| if index < requests { 20 } else { 0 }).outcome;
+    assert_eq!([1, 2].map(slow), [CheckOutcome::Met, WITHIN]);
+    // Slow gaps that are spread evenly leave less to doubt.
+    assert_eq!(gaps_of(100, "icl.p90 < 50ms", |_| 1).outcome, CheckOutcome::Met);
 }
 
 #[test]
@@ -141,9 +164,10 @@ fn gaps_of_few_slow_requests_are_little_evidence() {
 #[test]
 fn a_lower_bound_on_gaps_is_mirrored() {
     // At most 5 % of the gaps may lie at or under 5 ms.
-    assert_eq!(slow_gaps("icl.p5 > 5ms", |_| 3).outcome, CheckOutcome::Met);
-    assert_eq!(slow_gaps("icl.p5 > 10ms", |_| 3).outcome, CheckOutcome::Violated);
-    assert_eq!(slow_gaps("icl.p5 >= 10ms", |_| 3).outcome, CheckOutcome::Met);
+    let outcome = |text: &str| gaps_of(60, text, |_| 3).outcome;
+    assert_eq!(outcome("icl.p5 > 5ms"), CheckOutcome::Met);
+    assert_eq!(outcome("icl.p5 > 10ms"), CheckOutcome::Violated);
+    assert_eq!(outcome("icl.p5 >= 10ms"), CheckOutcome::Met);
 }
 
 #[test]
@@ -163,16 +187,16 @@ fn only_ok_requests_have_gaps_and_only_single_tokens_an_itl() {
         let usage = Usage { input: Some(100), output: Some(42), ..Usage::default() };
         Sample { usage: Some(usage), ..streamed(index, &[10.0; 20]) }
     };
-    assert_eq!(alone("itl.p95 < 50ms", (0..30).map(two_tokens_each).collect()).outcome, none);
-    assert_eq!(alone("icl.p95 < 50ms", (0..30).map(two_tokens_each).collect()).outcome, CheckOutcome::Met);
+    assert_eq!(alone("itl.p95 < 50ms", (0..60).map(two_tokens_each).collect()).outcome, none);
+    assert_eq!(alone("icl.p95 < 50ms", (0..60).map(two_tokens_each).collect()).outcome, CheckOutcome::Met);
     let failing = |index: u32| {
         let sample = streamed(index, &[if index.is_multiple_of(4) { 90.0 } else { 10.0 }; 20]);
         if index.is_multiple_of(4) { Sample { outcome: Outcome::TimeoutStall, ..sample } } else { sample }
     };
-    let verdict = alone("icl.p95 < 50ms", (0..40).map(failing).collect());
-    assert_eq!((verdict.outcome, verdict.evidence.unwrap().n), (CheckOutcome::Met, 30));
+    let verdict = alone("icl.p95 < 50ms", (0..80).map(failing).collect());
+    assert_eq!((verdict.outcome, verdict.evidence.unwrap().n), (CheckOutcome::Met, 60));
     let unknown = |index: u32| Sample { usage: None, ..streamed(index, &[10.0; 20]) };
-    let verdict = alone("itl.p95 < 50ms", (0..30).map(unknown).collect());
+    let verdict = alone("itl.p95 < 50ms", (0..60).map(unknown).collect());
     assert_eq!(verdict.outcome, CheckOutcome::CouldNotMeasure { cause: Cause::EstimatedTokens });
 }
 

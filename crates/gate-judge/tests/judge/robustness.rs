@@ -1,7 +1,10 @@
 //! Nothing that a journal can hold panics, and every check has an outcome.
 
 use gate_judge::{judge, plan_notes, power, referee};
-use gate_model::{Decide, EndReason, Health, Iterations, Nanos, Outcome, Referee, Sample, Slo, Usage, Waiver};
+use gate_model::{
+    Decide, EndReason, Health, Iterations, Nanos, Outcome, Pace, Referee, Sample, Slo, Stamping, TokenPolicy, Usage,
+    Waiver,
+};
 use proptest::prelude::*;
 
 use crate::support::{STARTED, gate, ok, run};
@@ -94,6 +97,10 @@ proptest! {
         let mut spec = gate(required, preferred);
         spec.load.iterations = Iterations::Fixed(30);
         spec.slo = Slo { ttft: slo.map(Nanos), ..Slo::default() };
+        if prefer.is_multiple_of(3) {
+            spec.load.pace = Pace::Closed { concurrency: 4 };
+            spec.prompts.tokens = TokenPolicy::AcceptEstimate;
+        }
         for check in spec.checks.iter_mut().step_by(5) {
             check.scenario = 1;
         }
@@ -109,7 +116,13 @@ proptest! {
             Some(reason) => {
                 let end = run.end.as_mut().unwrap();
                 end.reason = reason;
-                end.health = Health { cpu_share: cpu, loop_delay_p95: slo.map(Nanos) };
+                end.health = Health {
+                    clock: [Stamping::User, Stamping::Kernel][prefer % 2],
+                    coalesced_share: cpu,
+                    cpu_share: cpu,
+                    loop_delay_p95: slo.map(Nanos),
+                    read_delay_p95: slo.map(Nanos),
+                };
             }
             None => run.end = None,
         }

@@ -132,10 +132,18 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
     let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
     let header = RunHeader::new(spec.clone(), &plan, "0.1.0", "r", STARTED);
     Run {
-        header: RunHeader { clock: "virtual".to_owned(), ..header },
+        header,
         warmup: Vec::new(),
         samples,
-        end: Some(RunEnd { reason, sent, at, health: Health::default(), switched_to: None }),
+        end: Some(RunEnd {
+            reason,
+            sent,
+            at,
+            health: Health::default(),
+            switched_to: None,
+            reached: None,
+            epoch_unix: None,
+        }),
     }
 }
 

@@ -233,6 +233,8 @@ fn figures_and_facts_are_whole() {
             "throughput.output_tokens 99.4 tok/s 30",
             "input_tokens.p50 100 30",
             "output_tokens.p50 50 30",
+            "headers.p50 100 ms 30",
+            "headers.p95 100 ms 30",
         ]
     );
     assert_eq!(verdict.run.cold_ttft, Some(gate_model::Nanos::from_millis(2000)));
@@ -277,6 +279,8 @@ fn gaps_have_figures_where_they_are_known() {
             "throughput.output_tokens 42.6 tok/s 30",
             "input_tokens.p50 100 30",
             "output_tokens.p50 21 30",
+            "headers.p50 100 ms 30",
+            "headers.p95 100 ms 30",
         ]
     );
 }

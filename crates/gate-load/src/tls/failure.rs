@@ -2,10 +2,13 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
+use gate_model::Http;
 use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 use rustls_pki_types::UnixTime;
 
+use super::identity::Shown;
 use super::verifier::SelfSigned;
 
 /// Why there is no TLS, in words.
@@ -17,27 +20,102 @@ pub(crate) enum TlsFault {
     Failed(String),
 }
 
-impl TlsFault {
+/// What failures of TLS with one server mean, by what was asked of it and what it was shown.
+#[derive(Clone)]
+pub(crate) struct Explain {
+    pub(super) http: Http,
+    pub(super) shown: Arc<Shown>,
+}
+
+impl Explain {
     /// What a failed handshake says.
-    pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
-        if let Some(error) = tls_error(error) {
-            return Self::Failed(handshake(error));
+    pub(crate) fn handshake(&self, error: &(dyn Error + 'static)) -> TlsFault {
+        if let Some(words) = self.alert(error) {
+            return TlsFault::Failed(words);
         }
         match io_kind(error) {
-            Some(io::ErrorKind::UnexpectedEof) => Self::Lost(format!("the server closed {DURING}")),
+            Some(io::ErrorKind::UnexpectedEof) => TlsFault::Lost(format!("the server closed {DURING}")),
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
-                Self::Lost(format!("the server reset {DURING}"))
+                TlsFault::Lost(format!("the server reset {DURING}"))
             }
-            _ => Self::Failed(format!("the TLS handshake failed: {error}")),
+            _ => TlsFault::Failed(format!("the TLS handshake failed: {error}")),
+        }
+    }
+
+    /// What a TLS error means that comes where HTTP was expected; `None` where the cause is another.
+    pub(crate) fn alert(&self, error: &(dyn Error + 'static)) -> Option<String> {
+        Some(match tls_error(error)? {
+            rustls::Error::InvalidCertificate(error) => certificate(error),
+            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                "the server does not speak TLS: is `target.url` `http://`, not `https://`?".to_owned()
+            }
+            rustls::Error::NoApplicationProtocol => no_protocol(self.http),
+            rustls::Error::AlertReceived(alert) => self.received(*alert),
+            rustls::Error::PeerIncompatible(why) => {
+                format!("the server's TLS does not fit ({why:?}): it has to offer TLS 1.2 or 1.3")
+            }
+            other => format!("the TLS handshake failed: {other}"),
+        })
+    }
+
+    /// What a server's alert means.
+    fn received(&self, alert: AlertDescription) -> String {
+        use AlertDescription as Alert;
+        match alert {
+            Alert::NoApplicationProtocol => no_protocol(self.http),
+            Alert::UnrecognisedName => {
+                "the server does not know the host name it was asked for: check `target.url`".to_owned()
+            }
+            Alert::CertificateRequired
+            | Alert::NoCertificate
+            | Alert::HandshakeFailure
+            | Alert::BadCertificate
+            | Alert::AccessDenied
+                if self.shown.is_asked() && !self.shown.is_someone() =>
+            {
+                format!(
+                    "the server asks for a client certificate ({alert:?}): give it as `target.tls.cert` and \
+                     `target.tls.key`"
+                )
+            }
+            Alert::CertificateExpired if self.shown.is_someone() => {
+                "the server says that our certificate has expired: renew the one in `target.tls.cert`".to_owned()
+            }
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::AccessDenied
+            | Alert::DecryptError
+            | Alert::CertificateRequired
+                if self.shown.is_someone() =>
+            {
+                format!(
+                    "the server refused our certificate ({alert:?}): does it trust the authority that signed the one \
+                     in `target.tls.cert`, and does the file hold those in between?"
+                )
+            }
+            _ => format!("the server refused the TLS handshake ({alert:?}): does it offer TLS 1.2 or 1.3?"),
         }
     }
 }
 
 const DURING: &str = "the connection in the TLS handshake: is `target.url` `http://`, not `https://`?";
 
-/// What a TLS error means that comes where HTTP was expected; `None` where the cause is another.
-pub(crate) fn alert(error: &(dyn Error + 'static)) -> Option<String> {
-    tls_error(error).map(handshake)
+/// What it means that there is nothing both sides speak.
+pub(super) fn no_protocol(asked: Http) -> String {
+    match asked {
+        Http::Two => {
+            "the server does not speak HTTP/2 over TLS: use `load.http: auto`, or have it offer `h2`".to_owned()
+        }
+        Http::One => {
+            "the server does not offer HTTP/1.1 over TLS: use `load.http: auto`, or check `target.url`".to_owned()
+        }
+        Http::Auto => {
+            "the server offers neither HTTP/1.1 nor HTTP/2 over TLS: does `target.url` name the API's port?".to_owned()
+        }
+    }
 }
 
 /// The TLS error in what I/O errors wrap.
@@ -49,32 +127,6 @@ fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     let error = error.downcast_ref::<io::Error>()?;
     error.get_ref().and_then(|inner| io_kind(inner)).or(Some(error.kind()))
-}
-
-fn handshake(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InvalidCertificate(error) => certificate(error),
-        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            "the server does not speak TLS: is `target.url` `http://`, not `https://`?".to_owned()
-        }
-        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server asks for a client certificate, which gate cannot show yet".to_owned()
-        }
-        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
-        | rustls::Error::NoApplicationProtocol => {
-            "the server does not offer HTTP/1.1 over TLS: does `target.url` name the API's port?".to_owned()
-        }
-        rustls::Error::AlertReceived(AlertDescription::UnrecognisedName) => {
-            "the server does not know the host name it was asked for: check `target.url`".to_owned()
-        }
-        rustls::Error::AlertReceived(alert) => {
-            format!("the server refused the TLS handshake ({alert:?}): does it offer TLS 1.2 or 1.3?")
-        }
-        rustls::Error::PeerIncompatible(why) => {
-            format!("the server's TLS does not fit ({why:?}): it has to offer TLS 1.2 or 1.3")
-        }
-        other => format!("the TLS handshake failed: {other}"),
-    }
 }
 
 fn certificate(error: &CertificateError) -> String {
@@ -152,14 +204,20 @@ mod tests {
         assert_eq!(name_in("Unsupported"), "Unsupported");
     }
 
+    fn explain(http: Http) -> Explain {
+        Explain { http, shown: Arc::new(Shown::new(None).unwrap()) }
+    }
+
     #[test]
     fn a_cause_is_found_however_deep_it_is_wrapped() {
         let alert = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);
         let wrapped = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, alert));
-        let TlsFault::Failed(words) = TlsFault::of(&wrapped) else { panic!("lost") };
+        let explain = explain(Http::Auto);
+        let TlsFault::Failed(words) = explain.handshake(&wrapped) else { panic!("lost") };
         assert!(words.contains("refused the TLS handshake (HandshakeFailure)"), "{words}");
         let lost = io::Error::other(io::Error::from(io::ErrorKind::UnexpectedEof));
-        assert!(matches!(TlsFault::of(&lost), TlsFault::Lost(words) if words.contains("closed the connection")));
-        assert_eq!(super::alert(&lost), None);
+        let fault = explain.handshake(&lost);
+        assert!(matches!(fault, TlsFault::Lost(words) if words.contains("closed the connection")));
+        assert_eq!(explain.alert(&lost), None);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use gate_load::{Load, LoadError, Progress, Stop, Trust};
+use gate_load::{Load, LoadError, Progress, ProxyEnv, Stop, Trust};
 use gate_model::{
-    Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor, Referee, Role, Run,
-    RunHeader, Sample, Secret, Timeouts,
+    CountTokens, Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor,
+    Referee, Role, Run, RunHeader, Sample, Secret, Timeouts,
 };
 
 /// How long a test may take before it counts as hanging.
@@ -17,10 +18,13 @@ const GUARD: Duration = Duration::from_secs(60);
 /// A load to be run.
 pub(crate) struct Bench {
     pub(crate) base: String,
+    pub(crate) socket: Option<PathBuf>,
     pub(crate) trust: Trust,
+    pub(crate) proxies: ProxyEnv,
     pub(crate) spec: GateSpec,
     pub(crate) plan: Plan,
     pub(crate) prompts: Arc<Numbered>,
+    pub(crate) counter: Option<Arc<dyn CountTokens>>,
     pub(crate) stop: Stop,
     /// What the referee says at each look; it goes on where it has nothing to say.
     pub(crate) decisions: Vec<Decision>,
@@ -126,10 +130,13 @@ impl Bench {
         let plan = Plan::new(&spec, vec![count], requests.collect());
         Self {
             base: base.to_owned(),
+            socket: None,
             trust: Trust::default(),
+            proxies: ProxyEnv::default(),
             spec,
             plan: Plan { warmup: vec![planned(0, Nanos::ZERO)], ..plan },
             prompts: Arc::default(),
+            counter: None,
             stop: Stop::new(),
             decisions: Vec::new(),
             observe: Box::new(|_| {}),
@@ -166,18 +173,35 @@ impl Bench {
     }
 
     fn run(self) -> (Result<Run, LoadError>, String, Vec<usize>) {
-        let Self { base, trust, spec, plan, prompts, stop, decisions, mut observe, mut journal } = self;
+        let Self {
+            base,
+            socket,
+            trust,
+            proxies,
+            spec,
+            plan,
+            prompts,
+            counter,
+            stop,
+            decisions,
+            mut observe,
+            mut journal,
+        } = self;
         let text = Shared::default();
         let mut copy = text.clone();
         let mut both = Tee(&mut *journal, &mut copy);
-        let redactor = Redactor::new(spec.target.key.iter().chain(spec.target.headers.iter().map(|h| &h.value)));
+        let mut redactor = Redactor::new(spec.target.key.iter().chain(spec.target.headers.iter().map(|h| &h.value)));
+        redactor.add(&proxies.secrets());
         let mut referee = Scripted { decisions: decisions.into_iter(), looks: Vec::new() };
         let load = Load {
             header: RunHeader::new(spec, &plan, "0.0.0", "test", "2026-01-01T00:00:00Z"),
             base: base.parse().unwrap(),
+            socket,
             trust,
+            proxies,
             plan: &plan,
             prompts,
+            counter,
             referee: &mut referee,
             redactor: &redactor,
             journal: Some(Box::new(&mut both)),

@@ -1,6 +1,6 @@
 //! Answers that come as one body.
 
-use gate_model::{Delivery, Nanos, Outcome, TokenSource};
+use gate_model::{Api, Delivery, Nanos, Outcome, TokenSource};
 
 use crate::bench::Bench;
 use crate::server::*;
@@ -86,4 +86,21 @@ fn only_the_whole_has_a_time_limit() {
     let run = bench.go().run;
     let outcomes: Vec<_> = run.samples.iter().map(|sample| sample.outcome).collect();
     assert_eq!(outcomes, [Outcome::Ok, Outcome::TimeoutTotal], "{run:?}");
+}
+
+#[test]
+fn embeddings_come_whole_and_generate_nothing() {
+    let body = "{\"object\":\"list\",\"model\":\"e\",\"data\":[{\"object\":\"embedding\",\"index\":0,\"embedding\":[0.1,0.2]}],\
+                \"usage\":{\"prompt_tokens\":3,\"total_tokens\":3}}";
+    let address = serve(move |seen| {
+        assert!(!seen.body.contains("\"stream\""), "{}", seen.body);
+        document("200 OK", "application/json", body)
+    });
+    let mut bench = Bench::new(address, 2);
+    bench.spec.target.api = Api::OpenaiEmbeddings;
+    for sample in bench.go().run.samples {
+        assert_eq!((sample.outcome, sample.first_token), (Outcome::Ok, None), "{sample:?}");
+        assert_eq!((sample.usage.unwrap().input, sample.last_token), (Some(3), sample.end), "{sample:?}");
+        assert!(sample.end.is_some() && sample.content_events == 1, "{sample:?}");
+    }
 }

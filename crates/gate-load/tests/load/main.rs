@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod connections;
 #[cfg(test)]
 mod delivery;
@@ -11,16 +13,34 @@ mod ends;
 #[cfg(test)]
 mod engine;
 #[cfg(test)]
+mod facts;
+#[cfg(test)]
+mod http2;
+#[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod mtls;
+#[cfg(test)]
+mod network;
 #[cfg(test)]
 mod outcomes;
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
+mod protocols;
+#[cfg(test)]
+mod proxies;
+#[cfg(test)]
 mod readiness;
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
 mod stamps;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod unix;
 #[cfg(test)]
 mod warmup;

@@ -229,6 +229,53 @@ fn broken_streams() {
 }
 
 #[test]
+fn odd_sizes_and_ends() {
+    let event_stream = "content-type: text/event-stream";
+    let huge = token(&"x".repeat(1 << 20));
+    let tiny: String = (0..10_000).map(|_| token("a")).collect();
+    let by_length = |body: &[u8]| {
+        vec![head("200 OK", &[event_stream, &format!("content-length: {}", body.len())]), Put(body.to_vec())]
+    };
+    let packed = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[0x55; 40]].concat();
+    let samples = check(
+        vec![
+            case("an event of 1 MiB", by_length((huge + &finish("stop") + DONE).as_bytes()), Outcome::Ok, ""),
+            case("10,000 tiny events", by_length((tiny + &finish("stop") + DONE).as_bytes()), Outcome::Ok, ""),
+            case("gzip that no header names", by_length(&packed), Outcome::Decode, "gzip"),
+            case(
+                "chunks without a terminator",
+                vec![stream_head(), chunk(&token("a")), Close],
+                Outcome::Truncated,
+                "n",
+            ),
+            case(
+                "the end, then chunks without a terminator",
+                vec![stream_head(), chunk(&token("a")), chunk(&(finish("stop") + DONE)), HalfClose],
+                Outcome::Ok,
+                "",
+            ),
+            case(
+                "a reset after the end",
+                {
+                    let mut acts = stream(&["a"]);
+                    acts.pop();
+                    acts.extend([Pause(200), Reset]);
+                    acts
+                },
+                Outcome::Ok,
+                "",
+            ),
+            case("an event of 9 MiB", by_length(token(&"x".repeat(9 << 20)).as_bytes()), Outcome::Decode, "MiB"),
+            case("plain", stream(&["a"]), Outcome::Ok, ""),
+        ],
+        |bench| bench,
+    );
+    assert_eq!((samples[0].content_events, samples[1].content_events), (1, 10_000));
+    assert!(samples[1].coalesced > 5_000, "{}", samples[1].coalesced);
+    assert_eq!(samples[1].token_times.len(), 10_000);
+}
+
+#[test]
 fn deadlines() {
     let trickle = |acts: Vec<Act>| (0..600).flat_map(move |_| acts.clone().into_iter().chain([Pause(50)]));
     let tokens = [stream_head()].into_iter().chain(trickle(vec![chunk(&token("a"))])).collect();

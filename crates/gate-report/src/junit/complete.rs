@@ -5,6 +5,7 @@ use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::{Reader, Writer};
 
 use crate::ReportError;
+use crate::words::http_version;
 
 /// What one suite gets beyond what the builder wrote.
 pub(super) struct Completion {
@@ -31,6 +32,14 @@ impl Completion {
         ];
         properties.extend(run.model.clone().map(|model| ("gate.model", model)));
         properties.extend(verdict.report_only.then(|| ("gate.report_only", "true".to_owned())));
+        if run.imported_from.is_none() {
+            properties.push(("gate.clock", run.health.clock.name().to_owned()));
+        }
+        if let Some(reached) = &run.reached {
+            properties.push(("gate.http", http_version(reached.http).to_owned()));
+            properties.push(("gate.addresses", reached.addresses.join(", ")));
+            properties.extend(reached.proxy.clone().map(|proxy| ("gate.proxy", proxy)));
+        }
         properties.extend(run.imported_from.clone().map(|format| ("gate.imported_from", format)));
         Self {
             timestamp: super::one_line(&run.started),

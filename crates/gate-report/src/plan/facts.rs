@@ -1,8 +1,8 @@
 //! The facts of a plan, a line each.
 
 use gate_model::{
-    Arrivals, Cache, Delivery, Endpoint, EngineParams, Fault, GateSpec, Iterations, Latency, OutputLength, Plan,
-    PromptSpec, Quantity, Roots, Tls,
+    Arrivals, Cache, Clock, Connections, Delivery, Endpoint, EngineParams, Fault, GateSpec, Http, Iterations, Latency,
+    Load, OutputLength, Pace, Plan, PromptSpec, Quantity, Roots, Tls, TokenPolicy,
 };
 
 use super::PlanView;
@@ -19,7 +19,7 @@ pub(super) struct Tokens {
 }
 
 /// The facts with their names; what has nothing to say is empty.
-pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 10] {
+pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 11] {
     let spec = view.spec;
     let engine = match &spec.target.endpoint {
         Endpoint::Sim(params) => engine(params),
@@ -31,9 +31,10 @@ pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 10] {
         ("engine", engine),
         ("tls", tls(&spec.target.tls)),
         ("load", load(view)),
+        ("client", client(&spec.load)),
         ("prompts", prompts(&spec.prompts)),
         ("requests", requests(view)),
-        ("time", time(view.plan)),
+        ("time", time(view)),
         ("tokens", tokens_text(view.plan)),
         ("set by flags", overrides(&spec.overrides)),
     ]
@@ -42,7 +43,8 @@ pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 10] {
 fn target(spec: &GateSpec) -> String {
     let model = spec.target.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
     let whole = if spec.target.delivery == Delivery::Whole { ", answers in one body" } else { "" };
-    format!("{}{model}, {}{whole}", endpoint(spec), spec.target.api.name())
+    let replicas = spec.target.replica_header.as_ref().map(|header| format!(", replicas told by {header}"));
+    format!("{}{model}, {}{whole}{}", endpoint(spec), spec.target.api.name(), replicas.unwrap_or_default())
 }
 
 /// The target as a person named it.
@@ -58,7 +60,33 @@ fn load(view: &PlanView<'_>) -> String {
         Arrivals::Poisson => "Poisson arrivals",
         Arrivals::Constant => "constant arrivals",
     };
-    format!("open loop, {}/s, {arrivals}, seed {}", number(view.spec.load.rate.0), view.plan.seed)
+    let pace = match view.spec.load.pace {
+        Pace::Open { rate, cap } => {
+            let cap = cap.map(|cap| format!(", at most {} at once, and waiting for a place counts", grouped(cap)));
+            format!("open loop, {}/s, {arrivals}{}", number(rate.0), cap.unwrap_or_default())
+        }
+        Pace::Closed { concurrency } => format!("closed loop, {} at once", grouped(concurrency)),
+    };
+    format!("{pace}, seed {}", view.plan.seed)
+}
+
+/// What sends and reads.
+fn client(load: &Load) -> String {
+    let connections = match load.connections {
+        Connections::Pooled => "connections are kept open",
+        Connections::Fresh => "a new connection for each request",
+    };
+    let http = match load.http {
+        Http::Auto => "HTTP version as the server chooses",
+        Http::One => "HTTP/1.1",
+        Http::Two => "HTTP/2",
+    };
+    let clock = match load.clock {
+        Clock::Auto => "the kernel's clock where it works",
+        Clock::Kernel => "the kernel's clock",
+        Clock::User => "the client's own clock",
+    };
+    format!("{connections}, {http}, {clock}, {}", counted(load.workers as usize, "worker"))
 }
 
 fn requests(view: &PlanView<'_>) -> String {
@@ -79,8 +107,12 @@ fn requests(view: &PlanView<'_>) -> String {
     format!("{warmup}, then {judged}")
 }
 
-/// When each look's last request is due.
-fn time(plan: &Plan) -> String {
+/// When each look's last request is due. In a closed loop that is when earlier ones have ended.
+fn time(view: &PlanView<'_>) -> String {
+    if view.spec.load.pace.rate().is_none() {
+        return "as long as the answers take".to_owned();
+    }
+    let plan = view.plan;
     let due = plan.looks.iter().filter_map(|look| {
         let last = plan.requests.get((*look as usize).checked_sub(1)?)?;
         Some(format!("{} for {}", long_time(last.at), counted(*look as usize, "request")))
@@ -114,18 +146,23 @@ fn prompts(prompts: &PromptSpec) -> String {
     let system =
         prompts.system.as_ref().map(|system| format!("a system prompt of {} characters", system.chars().count()));
     let exact = (prompts.output == OutputLength::Exact).then(|| "outputs go on to the planned length".to_owned());
-    let parts = [Some(source), Some(cache.to_owned()), system, exact];
+    let tokenizer = prompts.tokenizer.as_ref().map(|file| format!("tokens without usage counted by {file}"));
+    let estimate = (prompts.tokens == TokenPolicy::AcceptEstimate).then(|| "estimated tokens are accepted".to_owned());
+    let parts = [Some(source), Some(cache.to_owned()), system, exact, tokenizer, estimate];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How the server's certificate is checked, where that is not the usual way.
 fn tls(tls: &Tls) -> String {
-    if tls.insecure {
-        return "the server's certificate is NOT CHECKED (`target.tls.insecure`)".to_owned();
-    }
-    let roots = (tls.roots == Roots::System).then(|| "the system's authorities".to_owned());
-    let ca = tls.ca.as_ref().map(|file| format!("the authorities of {file}"));
-    listed(&[roots, ca].into_iter().flatten().collect::<Vec<_>>(), "and")
+    let authorities = if tls.insecure {
+        "the server's certificate is NOT CHECKED (`target.tls.insecure`)".to_owned()
+    } else {
+        let roots = (tls.roots == Roots::System).then(|| "the system's authorities".to_owned());
+        let ca = tls.ca.as_ref().map(|file| format!("the authorities of {file}"));
+        listed(&[roots, ca].into_iter().flatten().collect::<Vec<_>>(), "and")
+    };
+    let own = tls.cert.as_ref().map(|file| format!("the client's own certificate is {file}"));
+    [Some(authorities).filter(|words| !words.is_empty()), own].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What the simulated engine does.

@@ -8,6 +8,9 @@ use crate::layout::{clip, counted};
 
 const CHECK_TARGET: &str = "check that the server runs and that `target.url` is right";
 
+/// Of an open loop the one, of a closed one the other.
+pub(super) const LOWER_LOAD: &str = "lower `load.rps` or `load.concurrency`";
+
 /// How much of a server's message is quoted, in characters.
 const QUOTED: usize = 300;
 
@@ -33,8 +36,8 @@ pub fn cause_sentence(cause: &Cause) -> String {
             counted(*of as usize, "request")
         ),
         Cause::RateLimited { share } => format!(
-            "{} of the answers were 429 (too many requests), so latencies say nothing about the server: lower \
-             `load.rps`, or raise the quota",
+            "{} of the answers were 429 (too many requests), so latencies say nothing about the server: {LOWER_LOAD}, \
+             or raise the quota",
             percent(*share)
         ),
         Cause::ClientLate { share, limit } => format!(
@@ -45,13 +48,13 @@ pub fn cause_sentence(cause: &Cause) -> String {
         ),
         Cause::LoopDelay { p95, limit } => format!(
             "the thread that reads answers woke up to {} late (P95, limit {}), so the machine that sends may be \
-             slow, not the server: give it a quieter or larger machine",
+             slow, not the server: give it a quieter or larger machine, or more `load.workers`",
             time(*p95),
             time(*limit)
         ),
         Cause::ClientCpu { share } => format!(
-            "the client used {} of the CPU it has, so it may be slow, not the server: give it more cores, or lower \
-             `load.rps`",
+            "the client used {} of the CPU it has, so it may be slow, not the server: give it more cores, or \
+             {LOWER_LOAD}",
             percent(*share)
         ),
         Cause::RateShort { planned, achieved } => format!(
@@ -61,7 +64,8 @@ pub fn cause_sentence(cause: &Cause) -> String {
             number(*planned)
         ),
         Cause::EstimatedTokens => "the server reports no usage, so its tokens were only estimated from the events of \
-                                   the stream: make it send `usage`"
+                                   the stream: make it send `usage`, name its `prompts.tokenizer`, or say \
+                                   `tokens: accept_estimate`"
             .to_owned(),
         Cause::Interrupted => "the run was interrupted before its first look".to_owned(),
     }
@@ -85,7 +89,7 @@ pub fn end_reason(reason: &EndReason) -> String {
         }
         EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
         EndReason::ClientExhausted(what) => {
-            format!("{}, which says nothing of the target: raise that limit, or lower `load.rps`", quoted(what))
+            format!("{}, which says nothing of the target: raise that limit, or {LOWER_LOAD}", quoted(what))
         }
     }
 }

@@ -43,7 +43,8 @@ pub(crate) fn rule_sentence(rule: Rule, decide: Option<Decide>) -> &'static str 
         }
         Rule::Cluster => {
             "a percentile of gaps is judged request by request, since the gaps of one hang together: by its gaps \
-             beyond the limit less those that the percentile allows (Student's t)"
+             beyond the limit less those that the percentile allows (Student's t); it is proven only where one more \
+             request that is slow as a whole would not undo that"
         }
     }
 }

@@ -10,7 +10,9 @@ mod lead;
 mod number;
 mod power;
 
-use gate_model::{Bound, Check, CheckOutcome, CheckVerdict, Importance, Op, Origin, Side, Status, Verdict};
+use gate_model::{
+    Bound, Check, CheckOutcome, CheckVerdict, HttpVersion, Importance, Op, Origin, Side, Status, Verdict,
+};
 
 pub use cause::{cause_sentence, end_reason};
 pub use evidence::why_sentence;
@@ -25,6 +27,14 @@ pub(crate) use power::power_sentences;
 
 /// The heading of every report of a run against the built-in engine.
 pub const SIMULATED: &str = "SIMULATED ENGINE: these numbers are of the built-in engine, not of a server";
+
+/// The version of HTTP that was spoken.
+pub(crate) fn http_version(version: HttpVersion) -> &'static str {
+    match version {
+        HttpVersion::Http1 => "HTTP/1.1",
+        HttpVersion::Http2 => "HTTP/2",
+    }
+}
 
 /// How a gate ended, in capitals, as it stands in the first line of a report.
 #[must_use]

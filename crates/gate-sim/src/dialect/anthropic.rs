@@ -3,7 +3,7 @@
 use gate_model::Api;
 use serde_json::{Value, json};
 
-use super::{Dialect, Reply};
+use super::{Dialect, Reply, named_event};
 use crate::ask::{self, Ask, Fields, MOST_TOKENS, present};
 use crate::http::Refusal;
 
@@ -34,39 +34,28 @@ impl Dialect for Anthropic {
             Some(_) => return Err(Refusal::bad_request("messages: Input should be a valid list")),
         };
         let system = present(&fields, "system").map_or(0, ask::words);
-        Ok(Ask { model, stream, include_usage: true, max_tokens, prompt_tokens: ask::prompt_tokens(words + system) })
+        let prompt_tokens = ask::prompt_tokens(words + system);
+        Ok(Ask { model, stream, include_usage: true, max_tokens, prompt_tokens, ..Ask::default() })
     }
 
-    /// The message, its one block of text, and a ping, as Anthropic sends them together. As there, the count of
-    /// output tokens is 1 by then.
-    fn opening(&self, reply: &Reply<'_>) -> String {
-        let mut message = message(reply, json!([]), None);
-        message.insert("usage".to_owned(), json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": 1}));
-        let block = json!({"type": "text", "text": ""});
-        event(&json!({"type": "message_start", "message": message}))
-            + &event(&json!({"type": "content_block_start", "index": 0, "content_block": block}))
-            + &event(&json!({"type": "ping"}))
+    /// The message, its one block of text, and a ping, as Anthropic sends them together.
+    fn opening(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        opening(reply).iter().for_each(|data| event(out, data));
+        event(out, &json!({"type": "ping"}));
     }
 
-    fn content(&self, reply: &Reply<'_>, text: &str) -> String {
-        let delta = json!({"type": "text_delta", "text": text});
-        self.opened(reply) + &event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}))
+    fn content(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        self.opened(reply, out);
+        event(out, &delta(reply));
     }
 
-    fn closing(&self, reply: &Reply<'_>) -> String {
-        let delta = json!({"stop_reason": reason(reply), "stop_sequence": null});
-        self.opened(reply)
-            + &event(&json!({"type": "content_block_stop", "index": 0}))
-            + &event(&json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.tokens}}))
-            + &event(&json!({"type": "message_stop"}))
+    fn closing(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        self.opened(reply, out);
+        closing(reply).iter().for_each(|data| event(out, data));
     }
 
-    fn body(&self, reply: &Reply<'_>, text: &str) -> Value {
-        let content = if text.is_empty() { json!([]) } else { json!([{"type": "text", "text": text}]) };
-        let mut message = message(reply, content, Some(reason(reply)));
-        let usage = json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": reply.tokens});
-        message.insert("usage".to_owned(), usage);
-        message.into()
+    fn body(&self, reply: &Reply<'_>) -> Value {
+        body(reply)
     }
 
     fn refusal(&self, refusal: &Refusal) -> Value {
@@ -89,20 +78,45 @@ impl Dialect for Anthropic {
         Refusal::new(429, "Number of requests has exceeded your per-minute rate limit.")
     }
 
-    fn embedded_failure(&self) -> Value {
-        self.refusal(&self.failure())
-    }
-
-    fn broken_stream(&self) -> String {
-        event(&self.embedded_failure())
+    fn broken_stream(&self, _: &Reply<'_>, out: &mut Vec<u8>) {
+        event(out, &self.embedded_failure());
     }
 }
 
-impl Anthropic {
-    /// The opening, where it is still to come.
-    fn opened(&self, reply: &Reply<'_>) -> String {
-        if reply.opened { String::new() } else { self.opening(reply) }
-    }
+/// The message and its one block of text. As at Anthropic's, the count of output tokens is 1 by then.
+pub(super) fn opening(reply: &Reply<'_>) -> [Value; 2] {
+    let mut message = message(reply, json!([]), None);
+    message.insert("usage".to_owned(), json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": 1}));
+    let block = json!({"type": "text", "text": ""});
+    [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+    ]
+}
+
+/// The text that is new.
+pub(super) fn delta(reply: &Reply<'_>) -> Value {
+    let delta = json!({"type": "text_delta", "text": reply.delta()});
+    json!({"type": "content_block_delta", "index": 0, "delta": delta})
+}
+
+/// The ends of the block and of the message.
+pub(super) fn closing(reply: &Reply<'_>) -> [Value; 3] {
+    let delta = json!({"stop_reason": reason(reply), "stop_sequence": null});
+    [
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.tokens}}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+/// The whole answer.
+pub(super) fn body(reply: &Reply<'_>) -> Value {
+    let content = if reply.text.is_empty() { json!([]) } else { json!([{"type": "text", "text": reply.text}]) };
+    let mut message = message(reply, content, Some(reason(reply)));
+    let usage = json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": reply.tokens});
+    message.insert("usage".to_owned(), usage);
+    message.into()
 }
 
 fn reason(reply: &Reply<'_>) -> &'static str {
@@ -110,9 +124,8 @@ fn reason(reply: &Reply<'_>) -> &'static str {
 }
 
 /// A server-sent event, named by its type.
-fn event(data: &Value) -> String {
-    let name = data.get("type").and_then(Value::as_str).unwrap_or_default();
-    format!("event: {name}\ndata: {data}\n\n")
+fn event(out: &mut Vec<u8>, data: &Value) {
+    named_event(out, data.get("type").and_then(Value::as_str).unwrap_or_default(), data);
 }
 
 /// A message without its usage.
@@ -157,7 +170,14 @@ mod tests {
     fn reads_what_matters_and_ignores_the_rest() {
         let body = r#"{"model":"m","max_tokens":7,"stream":true,"system":[{"type":"text","text":"one two"}],
             "messages":[{"role":"user","content":"three"},{"role":"user","content":[{"type":"text","text":"4 5"}]}]}"#;
-        let expected = Ask { model: "m".into(), stream: true, include_usage: true, max_tokens: 7, prompt_tokens: 7 };
+        let expected = Ask {
+            model: "m".into(),
+            stream: true,
+            include_usage: true,
+            max_tokens: 7,
+            prompt_tokens: 7,
+            ..Ask::default()
+        };
         assert_eq!(parse(body), Ok(expected));
         let plain = parse(r#"{"max_tokens":131072,"messages":[{}],"system":"one two three"}"#).unwrap();
         assert_eq!((plain.stream, plain.max_tokens, plain.prompt_tokens), (false, 131_072, 4));

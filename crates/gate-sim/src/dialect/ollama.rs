@@ -1,15 +1,20 @@
-//! Ollama's own chat: a line of JSON an event.
+//! Ollama's own chat and generate: a line of JSON an event.
 
 use gate_model::Api;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Dialect, Reply};
+use super::{Dialect, Reply, line};
 use crate::ask::{self, Ask, DEFAULT_MAX_TOKENS, Fields, MOST_TOKENS, present};
 use crate::http::Refusal;
 
-/// `POST /api/chat`. No messages at all, which makes a real Ollama only load the model, are refused.
-pub(crate) struct Ollama;
+/// `POST /api/chat` and `POST /api/generate`. No messages or no prompt at all, which makes a real Ollama only load the
+/// model, are refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ollama {
+    Chat,
+    Generate,
+}
 
 impl Dialect for Ollama {
     fn api(&self) -> Api {
@@ -23,10 +28,19 @@ impl Dialect for Ollama {
             Some(Value::Bool(stream)) => *stream,
             Some(other) => return Err(wrong_type("stream", "bool", other)),
         };
-        let words = match present(&fields, "messages") {
-            Some(Value::Array(messages)) if !messages.is_empty() => ask::words_of_messages(messages),
-            None | Some(Value::Array(_)) => return Err(Refusal::bad_request("messages is required")),
-            Some(other) => return Err(wrong_type("messages", "[]api.Message", other)),
+        let words = match self {
+            Self::Chat => match present(&fields, "messages") {
+                Some(Value::Array(messages)) if !messages.is_empty() => ask::words_of_messages(messages),
+                None | Some(Value::Array(_)) => return Err(Refusal::bad_request("messages is required")),
+                Some(other) => return Err(wrong_type("messages", "[]api.Message", other)),
+            },
+            Self::Generate => match present(&fields, "prompt") {
+                Some(prompt @ Value::String(text)) if !text.is_empty() => {
+                    ask::words(prompt) + present(&fields, "system").map_or(0, ask::words)
+                }
+                None | Some(Value::String(_)) => return Err(Refusal::bad_request("prompt is required")),
+                Some(other) => return Err(wrong_type("prompt", "string", other)),
+            },
         };
         Ok(Ask {
             model: ask::model(&fields),
@@ -34,6 +48,7 @@ impl Dialect for Ollama {
             include_usage: true,
             max_tokens: max_tokens(&fields)?,
             prompt_tokens: ask::prompt_tokens(words),
+            ..Ask::default()
         })
     }
 
@@ -41,23 +56,18 @@ impl Dialect for Ollama {
         "application/x-ndjson"
     }
 
-    /// Every line has the role and some content.
-    fn opening(&self, _: &Reply<'_>) -> String {
-        String::new()
+    fn content(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        let mut fields = self.object(reply, reply.delta());
+        fields.insert("done".to_owned(), false.into());
+        line(out, &fields);
     }
 
-    fn content(&self, reply: &Reply<'_>, text: &str) -> String {
-        let mut line = object(reply, text);
-        line.insert("done".to_owned(), false.into());
-        format!("{}\n", Value::from(line))
+    fn closing(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        line(out, &self.done(reply, ""));
     }
 
-    fn closing(&self, reply: &Reply<'_>) -> String {
-        format!("{}\n", done(reply, ""))
-    }
-
-    fn body(&self, reply: &Reply<'_>, text: &str) -> Value {
-        done(reply, text)
+    fn body(&self, reply: &Reply<'_>) -> Value {
+        self.done(reply, &reply.text)
     }
 
     fn refusal(&self, refusal: &Refusal) -> Value {
@@ -74,12 +84,40 @@ impl Dialect for Ollama {
         Refusal::new(429, "too many concurrent requests")
     }
 
-    fn embedded_failure(&self) -> Value {
-        self.refusal(&self.failure())
+    fn broken_stream(&self, _: &Reply<'_>, out: &mut Vec<u8>) {
+        line(out, &self.embedded_failure());
+    }
+}
+
+impl Ollama {
+    fn object(self, reply: &Reply<'_>, text: &str) -> Fields {
+        let at = reply.arrived.checked_add(reply.at.to_duration()).unwrap_or(reply.arrived);
+        let created_at = Timestamp::try_from(at).unwrap_or_default().to_string();
+        let content = match self {
+            Self::Chat => ("message", json!({"role": "assistant", "content": text})),
+            Self::Generate => ("response", text.into()),
+        };
+        let fields = [("model", reply.ask.model.as_str().into()), ("created_at", created_at.into()), content];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    fn broken_stream(&self) -> String {
-        format!("{}\n", self.embedded_failure())
+    /// The last line, or the whole answer: durations in nanoseconds, that of the prompt until the first token.
+    fn done(self, reply: &Reply<'_>, text: &str) -> Value {
+        let mut line = self.object(reply, text);
+        // Some tokens; a client that sends them back gets what it would get without.
+        let context = (self == Self::Generate).then(|| ("context", (1..=reply.total_tokens().min(8)).collect()));
+        let counts = [
+            ("total_duration", reply.at.0.into()),
+            ("load_duration", 0.into()),
+            ("prompt_eval_count", reply.ask.prompt_tokens.into()),
+            ("prompt_eval_duration", reply.first_token.0.into()),
+            ("eval_count", reply.tokens.into()),
+            ("eval_duration", (reply.at - reply.first_token).0.into()),
+        ];
+        let ends = [("done", true.into()), ("done_reason", reply.reason("length", "stop").into())];
+        let fields = ends.into_iter().chain(context).chain(counts);
+        line.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+        line.into()
     }
 }
 
@@ -91,31 +129,6 @@ pub(crate) fn tags() -> Value {
         "digest": "0".repeat(64), "details": details,
     });
     json!({"models": [model]})
-}
-
-fn object(reply: &Reply<'_>, text: &str) -> Fields {
-    let at = reply.arrived.checked_add(reply.at.to_duration()).unwrap_or(reply.arrived);
-    let created_at = Timestamp::try_from(at).unwrap_or_default().to_string();
-    let message = json!({"role": "assistant", "content": text});
-    let fields = [("model", reply.ask.model.as_str().into()), ("created_at", created_at.into()), ("message", message)];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The last line, or the whole answer: durations in nanoseconds, that of the prompt until the first token.
-fn done(reply: &Reply<'_>, text: &str) -> Value {
-    let mut line = object(reply, text);
-    let counts = [
-        ("done", true.into()),
-        ("done_reason", reply.reason("length", "stop").into()),
-        ("total_duration", reply.at.0.into()),
-        ("load_duration", 0.into()),
-        ("prompt_eval_count", reply.ask.prompt_tokens.into()),
-        ("prompt_eval_duration", reply.first_token.0.into()),
-        ("eval_count", reply.tokens.into()),
-        ("eval_duration", (reply.at - reply.first_token).0.into()),
-    ];
-    line.extend(counts.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    line.into()
 }
 
 /// `options.num_predict`; zero or less is no limit, and gets the default as no option does.
@@ -152,14 +165,21 @@ mod tests {
     use super::*;
 
     fn parse(body: &str) -> Result<Ask, String> {
-        Ollama.ask(body.as_bytes()).map_err(|refusal| refusal.message)
+        Ollama::Chat.ask(body.as_bytes()).map_err(|refusal| refusal.message)
     }
 
     #[test]
     fn reads_what_matters_and_ignores_the_rest() {
         let body = r#"{"model":"m","messages":[{"role":"system","content":"one two"},{"role":"user","content":"3"}],
             "options":{"num_predict":7,"temperature":0},"keep_alive":"5m"}"#;
-        let expected = Ask { model: "m".into(), stream: true, include_usage: true, max_tokens: 7, prompt_tokens: 4 };
+        let expected = Ask {
+            model: "m".into(),
+            stream: true,
+            include_usage: true,
+            max_tokens: 7,
+            prompt_tokens: 4,
+            ..Ask::default()
+        };
         assert_eq!(parse(body), Ok(expected));
         for (options, tokens) in [("{}", 16), (r#"{"num_predict":-1}"#, 16), (r#"{"num_predict":9999999999}"#, 131_072)]
         {

@@ -1,24 +1,20 @@
 //! What OpenAI's two dialects share: fields, errors, chunks.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::Reply;
+use super::{DONE, Reply, event};
 use crate::ask::{DEFAULT_MAX_TOKENS, Fields, MOST_TOKENS, present};
 use crate::http::Refusal;
 
 /// The words of the engine's own failure.
 pub(super) const FAILURE: &str = "The server had an error while processing your request. Sorry about that!";
 
+/// What names the engine behind the model.
+const FINGERPRINT: &str = "fp_gate_sim";
+
 /// The words of too many requests.
 pub(super) const RATE_LIMIT: &str = "Rate limit reached for requests. Please try again in 1s.";
-
-/// The end mark.
-pub(super) const DONE: &str = "data: [DONE]\n\n";
-
-/// One server-sent event.
-pub(super) fn event(data: &Value) -> String {
-    format!("data: {data}\n\n")
-}
 
 pub(super) fn refusal(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.status {
@@ -56,7 +52,8 @@ pub(super) fn delivery(fields: &Fields) -> Result<(bool, bool), Refusal> {
     Ok((stream, include_usage))
 }
 
-fn flag(fields: &Fields, name: &str, path: &str) -> Result<bool, Refusal> {
+/// A field that is true or false, false by default; `path` names it in an error.
+pub(super) fn flag(fields: &Fields, name: &str, path: &str) -> Result<bool, Refusal> {
     match present(fields, name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
@@ -124,48 +121,77 @@ pub(super) struct Names {
     pub(super) whole: &'static str,
 }
 
+/// A chunk, or the whole answer.
+#[derive(Serialize)]
+struct Object<'a, C> {
+    id: Id,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    system_fingerprint: &'static str,
+    choices: C,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+/// An id, from its beginning and the request's number.
+struct Id(&'static str, u32);
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}-sim-{}", self.0, self.1))
+    }
+}
+
 /// A chunk of the stream; only with `include_usage` does it have a usage, null in all but the last.
-pub(super) fn chunk(reply: &Reply<'_>, names: Names, choice: Value) -> String {
-    streamed(reply, names, json!([choice]), Value::Null)
+pub(super) fn chunk(reply: &Reply<'_>, names: Names, choice: impl Serialize, out: &mut Vec<u8>) {
+    let usage = reply.ask.include_usage.then_some(Value::Null);
+    event(out, &object(reply, names.id, names.chunk, [choice], usage));
 }
 
 /// The last choice, the usage where it was asked for, the end mark.
-pub(super) fn closing(reply: &Reply<'_>, names: Names, last: Value) -> String {
-    let mut events = chunk(reply, names, last);
+pub(super) fn closing(reply: &Reply<'_>, names: Names, last: impl Serialize, out: &mut Vec<u8>) {
+    chunk(reply, names, last, out);
     if reply.ask.include_usage {
-        events += &streamed(reply, names, json!([]), usage(reply));
+        event(out, &object(reply, names.id, names.chunk, [(); 0], Some(usage(reply))));
     }
-    events + DONE
+    out.extend(DONE);
+}
+
+/// The engine's own failure inside a stream, and the end mark.
+pub(super) fn broken_stream(out: &mut Vec<u8>) {
+    event(out, &embedded_failure());
+    out.extend(DONE);
 }
 
 /// The whole answer.
 pub(super) fn whole(reply: &Reply<'_>, names: Names, choice: Value) -> Value {
-    let mut body = object(reply, names.id, names.whole, json!([choice]));
-    body.insert("usage".to_owned(), usage(reply));
-    body.into()
+    let usage = Some(usage(reply));
+    json!(object(reply, names.id, names.whole, [choice], usage))
 }
 
-fn streamed(reply: &Reply<'_>, names: Names, choices: Value, usage: Value) -> String {
-    let mut chunk = object(reply, names.id, names.chunk, choices);
-    if reply.ask.include_usage {
-        chunk.insert("usage".to_owned(), usage);
+fn object<'a, C>(
+    reply: &'a Reply<'_>,
+    id: &'static str,
+    object: &'static str,
+    choices: C,
+    usage: Option<Value>,
+) -> Object<'a, C> {
+    Object {
+        id: Id(id, reply.number),
+        object,
+        created: reply.created(),
+        model: &reply.ask.model,
+        system_fingerprint: FINGERPRINT,
+        choices,
+        usage,
     }
-    event(&chunk.into())
-}
-
-fn object(reply: &Reply<'_>, id: &str, object: &str, choices: Value) -> Fields {
-    let fields = [
-        ("id", format!("{id}-sim-{}", reply.number).into()),
-        ("object", object.into()),
-        ("created", reply.created().into()),
-        ("model", reply.ask.model.as_str().into()),
-        ("choices", choices),
-    ];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn usage(reply: &Reply<'_>) -> Value {
-    let (prompt, completion) = (reply.ask.prompt_tokens, reply.tokens);
-    let total = u64::from(prompt) + u64::from(completion);
-    json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total})
+    json!({
+        "prompt_tokens": reply.ask.prompt_tokens,
+        "completion_tokens": reply.tokens,
+        "total_tokens": reply.total_tokens(),
+    })
 }

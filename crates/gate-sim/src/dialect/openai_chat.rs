@@ -1,6 +1,7 @@
 //! OpenAI chat completions.
 
 use gate_model::Api;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::openai::{self, Names};
@@ -31,34 +32,61 @@ impl Dialect for OpenaiChat {
             return Err(Refusal::bad_request(message).param("max_tokens").code("unsupported_parameter"));
         }
         let max_tokens = openai::max_tokens(&fields, &["max_completion_tokens", "max_tokens"])?;
-        Ok(Ask { model, stream, include_usage, max_tokens, prompt_tokens: prompt_tokens(&fields)? })
+        Ok(Ask { model, stream, include_usage, max_tokens, prompt_tokens: prompt_tokens(&fields)?, ..Ask::default() })
     }
 
     /// The role, without content.
-    fn opening(&self, reply: &Reply<'_>) -> String {
-        self.content(reply, "")
+    fn opening(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        openai::chunk(reply, NAMES, Choice::new(Delta { role: Some("assistant"), content: Some("") }), out);
     }
 
     /// The role stands in the first event, whatever it carries.
-    fn content(&self, reply: &Reply<'_>, text: &str) -> String {
-        let delta = match reply.opened {
-            true => json!({"content": text}),
-            false => json!({"role": "assistant", "content": text}),
-        };
-        openai::chunk(reply, NAMES, json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}))
+    fn content(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        let delta = Delta { role: (!reply.opened).then_some("assistant"), content: Some(reply.delta()) };
+        openai::chunk(reply, NAMES, Choice::new(delta), out);
     }
 
-    fn closing(&self, reply: &Reply<'_>) -> String {
-        let reason = reply.reason("length", "stop");
-        let last = json!({"index": 0, "delta": {}, "logprobs": null, "finish_reason": reason});
-        openai::closing(reply, NAMES, last)
+    fn closing(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        let reason = Some(reply.reason("length", "stop"));
+        openai::closing(reply, NAMES, Choice { finish_reason: reason, ..Choice::new(Delta::default()) }, out);
     }
 
-    fn body(&self, reply: &Reply<'_>, text: &str) -> Value {
-        let message = json!({"role": "assistant", "content": text, "refusal": null});
+    fn body(&self, reply: &Reply<'_>) -> Value {
+        let message = json!({"role": "assistant", "content": reply.text, "refusal": null});
         let reason = reply.reason("length", "stop");
         let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": reason});
         openai::whole(reply, NAMES, choice)
+    }
+
+    fn embedded_failure(&self) -> Value {
+        openai::embedded_failure()
+    }
+
+    fn broken_stream(&self, _: &Reply<'_>, out: &mut Vec<u8>) {
+        openai::broken_stream(out);
+    }
+}
+
+/// The choice of a chunk.
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    logprobs: Option<()>,
+    finish_reason: Option<&'static str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(delta: Delta<'a>) -> Self {
+        Self { index: 0, delta, logprobs: None, finish_reason: None }
     }
 }
 
@@ -92,7 +120,14 @@ mod tests {
         let body = r#"{"model":"m","messages":[{"role":"system","content":"one two three"},
             {"role":"user","content":[{"type":"text","text":"four five"},{"type":"image_url"}]}],
             "stream":true,"stream_options":{"include_usage":true},"max_tokens":7,"temperature":0.5}"#;
-        let expected = Ask { model: "m".into(), stream: true, include_usage: true, max_tokens: 7, prompt_tokens: 7 };
+        let expected = Ask {
+            model: "m".into(),
+            stream: true,
+            include_usage: true,
+            max_tokens: 7,
+            prompt_tokens: 7,
+            ..Ask::default()
+        };
         assert_eq!(parse(body), Ok(expected));
         let plain = parse(r#"{"messages":[{"role":"user"}],"stream":null}"#).unwrap();
         assert_eq!((plain.stream, plain.include_usage, plain.max_tokens, plain.prompt_tokens), (false, false, 16, 0));

@@ -23,24 +23,27 @@ impl Dialect for OpenaiCompletions {
         let (stream, include_usage) = openai::delivery(&fields)?;
         let max_tokens = openai::max_tokens(&fields, &["max_tokens"])?;
         let prompt_tokens = prompt_tokens(&fields)?;
-        Ok(Ask { model: ask::model(&fields), stream, include_usage, max_tokens, prompt_tokens })
+        Ok(Ask { model: ask::model(&fields), stream, include_usage, max_tokens, prompt_tokens, ..Ask::default() })
     }
 
-    /// The dialect has no role.
-    fn opening(&self, _: &Reply<'_>) -> String {
-        String::new()
+    fn content(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        openai::chunk(reply, NAMES, choice(reply.delta(), None), out);
     }
 
-    fn content(&self, reply: &Reply<'_>, text: &str) -> String {
-        openai::chunk(reply, NAMES, choice(text, None))
+    fn closing(&self, reply: &Reply<'_>, out: &mut Vec<u8>) {
+        openai::closing(reply, NAMES, choice("", Some(reply.reason("length", "stop"))), out);
     }
 
-    fn closing(&self, reply: &Reply<'_>) -> String {
-        openai::closing(reply, NAMES, choice("", Some(reply.reason("length", "stop"))))
+    fn body(&self, reply: &Reply<'_>) -> Value {
+        openai::whole(reply, NAMES, choice(&reply.text, Some(reply.reason("length", "stop"))))
     }
 
-    fn body(&self, reply: &Reply<'_>, text: &str) -> Value {
-        openai::whole(reply, NAMES, choice(text, Some(reply.reason("length", "stop"))))
+    fn embedded_failure(&self) -> Value {
+        openai::embedded_failure()
+    }
+
+    fn broken_stream(&self, _: &Reply<'_>, out: &mut Vec<u8>) {
+        openai::broken_stream(out);
     }
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn get(path: &str) -> String {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
+    /// As text, where it is one.
     pub(crate) body: String,
+    pub(crate) bytes: Vec<u8>,
     /// The sizes of its chunks, the last one left out; none where it came in one body.
     pub(crate) chunks: Vec<usize>,
     pub(crate) broken: Option<ErrorKind>,
@@ -139,7 +141,7 @@ pub(crate) fn read(stream: &mut TcpStream) -> Result<Answer, ErrorKind> {
     let (mut body, mut chunks) = (Vec::new(), Vec::new());
     let broken = read_body(stream, &head, &mut body, &mut chunks).err();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Ok(Answer { status, head, body: String::from_utf8(body).unwrap(), chunks, broken })
+    Ok(Answer { status, head, body: String::from_utf8_lossy(&body).into_owned(), bytes: body, chunks, broken })
 }
 
 pub(crate) fn exchange(stream: &mut TcpStream, request: &str) -> Answer {

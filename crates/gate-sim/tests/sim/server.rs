@@ -283,7 +283,7 @@ fn the_other_routes() {
     let truth = exchange(&mut stream, &get("/truth")).body;
     assert_eq!(serde_json::from_str::<Truth>(&truth).unwrap(), server.truth());
 
-    let missing = exchange(&mut stream, &get("/v1/embeddings"));
+    let missing = exchange(&mut stream, &get("/v1/moderations"));
     assert_eq!((missing.status, &missing.json()["error"]["type"]), (404, &json!("invalid_request_error")));
     let wrong = exchange(&mut stream, &get("/v1/chat/completions"));
     assert_eq!(wrong.status, 405);

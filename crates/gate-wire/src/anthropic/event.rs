@@ -2,70 +2,88 @@
 
 use gate_model::Usage;
 
+use crate::piece::{Merge, Piece, Presence, Reported};
+use crate::progress::{Means, Progress};
 use crate::reader::Schema;
-use crate::shape::{Count, Fold, Found, Text};
-use crate::{EventKind, StreamState};
+use crate::shape::{Count, Found, Joined, Name};
 
 /// Reads the events of a stream.
-#[derive(Default)]
-pub(super) struct Events {
+#[derive(Clone, Default)]
+pub(crate) struct Events {
     usage: Tokens,
 }
 
 impl Schema for Events {
-    type Event = Event;
+    type Event<'a, P: Piece> = Event<'a, P>;
 
-    fn take(&mut self, event: Event, state: &mut StreamState) -> Option<EventKind> {
+    const STEADY: bool = true;
+
+    fn take<P: Piece>(&mut self, event: Event<'_, P>, progress: &mut Progress<P>) -> Option<Means> {
         let delta = event.delta.unwrap_or_default();
-        let kind = match event.kind {
+        let means = match event.kind {
             Kind::Unknown => return None,
-            Kind::Error => EventKind::Error,
-            Kind::MessageStop => EventKind::End,
-            Kind::ContentBlockStart => event.content_block.map(Found::from).unwrap_or_default().kind(),
-            Kind::ContentBlockDelta => {
-                Found { text: delta.text.0, tool: delta.partial_json.0, reasoning: delta.thinking.0 }.kind()
-            }
-            Kind::MessageStart | Kind::ContentBlockStop | Kind::MessageDelta | Kind::Ping => EventKind::Bare,
+            Kind::Error => Means::Error,
+            Kind::MessageStop => Means::End("message_stop"),
+            _ => Means::More,
         };
-        let started = event.message.and_then(|message| message.usage);
-        for tokens in [started, event.usage].into_iter().flatten() {
-            self.usage.update(&tokens);
-            state.usage = self.usage.normalised();
+        match event.kind {
+            Kind::MessageStart => progress.begin(),
+            Kind::ContentBlockStart => progress.say(0, event.content_block.map(Found::from).unwrap_or_default()),
+            Kind::ContentBlockDelta => progress.say(
+                0,
+                Found {
+                    text: delta.text,
+                    tool: delta.partial_json,
+                    reasoning: delta.thinking,
+                    opaque: !delta.signature.is_empty(),
+                    ..Found::default()
+                },
+            ),
+            _ => {}
         }
-        if let Some(reason) = delta.stop_reason.filter(|reason| !reason.is_empty()) {
-            state.finish_reason = Some(reason);
+        let message = event.message.unwrap_or_default();
+        progress.model(&message.model);
+        for reported in [message.usage, event.usage].into_iter().flatten() {
+            self.usage.update(&reported.value);
+            progress.usage(self.usage.normalised(), reported.raw, Merge::Fields);
         }
-        Some(kind)
+        progress.finish(delta.stop_reason);
+        Some(means)
     }
 }
 
 /// Reads a whole message.
-#[derive(Default)]
-pub(super) struct Answer;
+#[derive(Clone, Default)]
+pub(crate) struct Answer;
 
 impl Schema for Answer {
-    type Event = Message;
+    type Event<'a, P: Piece> = Message<'a, P>;
 
-    fn take(&mut self, message: Message, state: &mut StreamState) -> Option<EventKind> {
+    fn take<P: Piece>(&mut self, message: Message<'_, P>, progress: &mut Progress<P>) -> Option<Means> {
         if message.kind != MessageKind::Message {
             return None;
         }
-        state.usage = message.usage.as_ref().and_then(Tokens::normalised);
-        state.finish_reason = message.stop_reason.filter(|reason| !reason.is_empty());
-        Some(message.content.sum.kind())
+        progress.model(&message.model);
+        if let Some(reported) = message.usage {
+            progress.usage(reported.value.normalised(), reported.raw, Merge::Whole);
+        }
+        progress.finish(message.stop_reason);
+        progress.say(0, message.content.found);
+        Some(Means::More)
     }
 }
 
 /// One event of a stream.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct Event {
-    #[serde(rename = "type")]
+#[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "P: Piece"))]
+pub(crate) struct Event<'a, P: Piece> {
+    #[serde(rename = "type", default)]
     kind: Kind,
-    message: Option<Start>,
-    content_block: Option<Block>,
-    delta: Option<Delta>,
-    usage: Option<Tokens>,
+    #[serde(borrow)]
+    message: Option<Start<'a, P>>,
+    content_block: Option<Block<P>>,
+    delta: Option<Delta<P>>,
+    usage: Option<Reported<P, Tokens>>,
 }
 
 #[derive(Clone, Copy, Default, serde::Deserialize)]
@@ -86,31 +104,36 @@ enum Kind {
 
 /// The message as it starts: without content.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Start {
-    usage: Option<Tokens>,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Start<'a, P: Piece> {
+    #[serde(borrow)]
+    model: Name<'a>,
+    usage: Option<Reported<P, Tokens>>,
 }
 
-/// What is added to a block, or to the message. Signatures and citations, which no model's token stands for, are
-/// other fields.
+/// What is added to a block, or to the message. Citations, which no model's token stands for, are another field.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Delta {
-    text: Text,
-    thinking: Text,
-    partial_json: Text,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Delta<P: Piece> {
+    text: P,
+    thinking: P,
+    partial_json: P,
+    signature: Presence,
     stop_reason: Option<String>,
 }
 
 /// One whole message.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct Message {
-    #[serde(rename = "type")]
+#[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "P: Piece"))]
+pub(crate) struct Message<'a, P: Piece> {
+    #[serde(rename = "type", default)]
     kind: MessageKind,
-    content: Fold<Found, Block>,
+    #[serde(borrow, default)]
+    model: Name<'a>,
+    #[serde(default)]
+    content: Joined<P, Block<P>>,
     stop_reason: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<Reported<P, Tokens>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
@@ -124,13 +147,13 @@ enum MessageKind {
 
 /// A block, whole or as it starts.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Block {
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Block<P: Piece> {
     #[serde(rename = "type")]
     kind: BlockKind,
-    text: Text,
-    thinking: Text,
-    name: Text,
+    text: P,
+    thinking: P,
+    name: P,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
@@ -138,26 +161,29 @@ struct Block {
 enum BlockKind {
     Text,
     Thinking,
+    RedactedThinking,
     #[serde(alias = "server_tool_use", alias = "mcp_tool_use")]
     ToolUse,
-    /// A tool's result, which the model did not write, or redacted thinking, which is opaque.
+    /// A tool's result, which the model did not write.
     #[default]
     #[serde(other)]
     Other,
 }
 
-impl From<Block> for Found {
-    fn from(block: Block) -> Self {
+impl<P: Piece> From<Block<P>> for Found<P> {
+    fn from(block: Block<P>) -> Self {
         Self {
-            text: block.kind == BlockKind::Text && block.text.0,
-            tool: block.kind == BlockKind::ToolUse && block.name.0,
-            reasoning: block.kind == BlockKind::Thinking && block.thinking.0,
+            text: block.text.only_if(block.kind == BlockKind::Text),
+            tool: block.name.only_if(block.kind == BlockKind::ToolUse),
+            reasoning: block.thinking.only_if(block.kind == BlockKind::Thinking),
+            opaque: block.kind == BlockKind::RedactedThinking,
+            ..Self::default()
         }
     }
 }
 
 /// Token counts. They are cumulative, and later events report only some of them.
-#[derive(Default, serde::Deserialize)]
+#[derive(Clone, Default, serde::Deserialize)]
 #[serde(default)]
 struct Tokens {
     input_tokens: Count,
@@ -203,11 +229,15 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
+    use gate_model::Delivery;
+
     use super::*;
-    use crate::{Decoder, framing::Sse, reader::StreamDecoder};
+    use crate::framing::Sse;
+    use crate::reader::decoder;
+    use crate::{EventKind, Keep, StreamState};
 
     fn decode(body: &str) -> (Vec<EventKind>, StreamState) {
-        let mut decoder = StreamDecoder::<Sse, Events, Answer>::default();
+        let mut decoder = decoder::<Sse>(Events::default(), Answer, Delivery::Streamed, Keep::Nothing);
         let mut kinds = Vec::new();
         decoder.feed(body.as_bytes(), &mut |event| kinds.push(event.kind));
         decoder.finish(&mut |event| kinds.push(event.kind));

@@ -65,6 +65,10 @@ impl Framing for Ndjson {
             Mode::Unknown | Mode::Lines | Mode::Failed => {}
         }
     }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
 }
 
 impl Ndjson {
@@ -123,7 +127,7 @@ mod tests {
             seen.push(match frame {
                 Frame::Event { data, closed: Closed::Blank, .. } => format!("{end} {}", text(data)),
                 Frame::Event { data, closed: Closed::Body, .. } => format!("{end} {} (pending)", text(data)),
-                Frame::Error(_) => "error".to_owned(),
+                Frame::Error(_) | Frame::Exception { .. } | Frame::Comment => "error".to_owned(),
                 Frame::Document { text: document, .. } => format!("{end} document {}", text(document)),
                 Frame::Failed(failure) => format!("{failure:?}"),
             });

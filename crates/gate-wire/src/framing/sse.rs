@@ -109,9 +109,18 @@ impl Framing for Sse {
             }
         }
     }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
 }
 
 impl Sse {
+    /// Begins at an offset in the body, after what has nothing to say.
+    pub(crate) fn at(offset: u64) -> Self {
+        Self { offset, past_first_line: offset > 0, ..Self::default() }
+    }
+
     /// The first line of `rest` without its terminator, and what comes after it.
     fn cut_line<'a>(&mut self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         #[cfg(test)]
@@ -189,6 +198,7 @@ impl Sse {
             }
             b"event" => value.clone_into(&mut self.name),
             b"error" => sink(end, Frame::Error(value)),
+            b"" => sink(end, Frame::Comment),
             _ => {}
         }
     }
@@ -250,6 +260,8 @@ mod tests {
                     format!("{end} {}|{}{mark}", text(name), text(data))
                 }
                 Frame::Error(value) => format!("{end} error {}", text(value)),
+                Frame::Comment => return,
+                Frame::Exception { .. } => unreachable!(),
                 Frame::Document { text: document, .. } => format!("{end} document {}", text(document)),
                 Frame::Failed(failure) => format!("{end} {failure:?}"),
             });

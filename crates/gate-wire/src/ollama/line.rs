@@ -3,79 +3,95 @@
 use gate_model::Usage;
 use serde_json::Value;
 
+use crate::Undecodable;
 use crate::message::is_set;
+use crate::piece::{Piece, Reported};
+use crate::progress::{Means, Progress};
 use crate::reader::Schema;
-use crate::shape::{AnyOf, Carries, Count, Found, Text};
-use crate::{EventKind, StreamState, Undecodable};
+use crate::shape::{Count, Found, Joined, Name};
 
 /// Reads the lines of a stream.
-#[derive(Default)]
-pub(super) struct Lines;
+#[derive(Clone)]
+pub(crate) struct Lines;
 
 impl Schema for Lines {
-    type Event = Line;
+    type Event<'a, P: Piece> = Line<'a, P>;
 
-    fn take(&mut self, line: Line, state: &mut StreamState) -> Option<EventKind> {
-        let kind = Answer.take(line, state);
+    fn take<P: Piece>(&mut self, line: Line<'_, P>, progress: &mut Progress<P>) -> Option<Means> {
+        let means = Answer.take(line, progress);
         // A stream's last line comes after the content.
-        if state.events == 1 && state.ended && kind.is_some_and(EventKind::is_content) {
-            state.failure.get_or_insert(Undecodable::NotStreamed);
+        if progress.state.events == 1 && matches!(means, Some(Means::End(_))) && progress.has_content() {
+            progress.state.failure.get_or_insert(Undecodable::NotStreamed);
         }
-        kind
+        means
     }
 }
 
 /// Reads a line by itself.
-#[derive(Default)]
-pub(super) struct Answer;
+#[derive(Clone)]
+pub(crate) struct Answer;
 
 impl Schema for Answer {
-    type Event = Line;
+    type Event<'a, P: Piece> = Line<'a, P>;
 
-    fn take(&mut self, line: Line, state: &mut StreamState) -> Option<EventKind> {
+    fn take<P: Piece>(&mut self, line: Line<'_, P>, progress: &mut Progress<P>) -> Option<Means> {
         if line.is_foreign() {
             return None;
         }
-        if let Some(usage) = line.usage() {
-            state.usage = Some(usage);
-        }
-        if let Some(reason) = line.done_reason.filter(|reason| !reason.is_empty()) {
-            state.finish_reason = Some(reason);
-        }
-        let done = line.done == Some(true);
-        state.ended |= done;
+        progress.model(&line.model);
+        let usage = line.usage();
+        progress.usage_fields(
+            usage,
+            [
+                ("total_duration", line.total_duration),
+                ("load_duration", line.load_duration),
+                ("prompt_eval_count", line.prompt_eval_count.raw),
+                ("prompt_eval_cached_count", line.prompt_eval_cached_count.raw),
+                ("prompt_eval_duration", line.prompt_eval_duration),
+                ("eval_count", line.eval_count.raw),
+                ("eval_duration", line.eval_duration),
+            ],
+        );
+        progress.finish(line.done_reason);
         let message = line.message.unwrap_or_default();
-        let found = Found {
-            text: message.content.0 || line.response.is_some_and(|response| response.0),
-            tool: message.tool_calls.sum,
-            reasoning: message.thinking.0 || line.thinking.0,
-        };
-        Some(match found.kind() {
-            _ if line.error.as_ref().is_some_and(is_set) => EventKind::Error,
-            EventKind::Bare if done => EventKind::End,
-            kind => kind,
+        let mut found = message.tool_calls.found;
+        found.text = message.content;
+        found.text.join(line.response.unwrap_or_default());
+        found.reasoning = message.thinking;
+        found.reasoning.join(line.thinking);
+        progress.say(0, found);
+        Some(match line.error.as_ref().is_some_and(is_set) {
+            true => Means::Error,
+            false if line.done == Some(true) => Means::End("done:true"),
+            false => Means::More,
         })
     }
 }
 
 /// One line.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct Line {
-    message: Option<Message>,
+#[serde(default, bound(deserialize = "P: Piece"))]
+pub(crate) struct Line<'a, P: Piece> {
+    #[serde(borrow)]
+    model: Name<'a>,
+    message: Option<Message<P>>,
     /// Of generate.
-    response: Option<Text>,
+    response: Option<P>,
     /// Of generate.
-    thinking: Text,
+    thinking: P,
     done: Option<bool>,
     done_reason: Option<String>,
-    prompt_eval_count: Count,
-    prompt_eval_cached_count: Count,
-    eval_count: Count,
+    prompt_eval_count: Reported<P, Count>,
+    prompt_eval_cached_count: Reported<P, Count>,
+    eval_count: Reported<P, Count>,
+    total_duration: P::Raw,
+    load_duration: P::Raw,
+    prompt_eval_duration: P::Raw,
+    eval_duration: P::Raw,
     error: Option<Value>,
 }
 
-impl Line {
+impl<P: Piece> Line<'_, P> {
     /// Whether it has nothing that a line has.
     fn is_foreign(&self) -> bool {
         self.message.is_none() && self.response.is_none() && self.done.is_none() && self.error.is_none()
@@ -83,9 +99,9 @@ impl Line {
 
     fn usage(&self) -> Option<Usage> {
         let usage = Usage {
-            input: self.prompt_eval_count.0,
-            output: self.eval_count.0,
-            cached: self.prompt_eval_cached_count.0,
+            input: self.prompt_eval_count.value.0,
+            output: self.eval_count.value.0,
+            cached: self.prompt_eval_cached_count.value.0,
             reasoning: None,
         };
         (usage != Usage::default()).then_some(usage)
@@ -93,39 +109,45 @@ impl Line {
 }
 
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Message {
-    content: Text,
-    thinking: Text,
-    tool_calls: AnyOf<ToolCall>,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Message<P: Piece> {
+    content: P,
+    thinking: P,
+    tool_calls: Joined<P, ToolCall<P>>,
 }
 
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct ToolCall {
-    function: Option<Function>,
+#[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "P: Piece"))]
+struct ToolCall<P: Piece> {
+    function: Option<Function<P>>,
 }
 
 /// A tool call comes whole: its arguments are an object.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Function {
-    name: Text,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Function<P: Piece> {
+    name: P,
+    arguments: P::Raw,
 }
 
-impl Carries for ToolCall {
-    fn carries(&self) -> bool {
-        self.function.as_ref().is_some_and(|function| function.name.0)
+impl<P: Piece> From<ToolCall<P>> for Found<P> {
+    fn from(call: ToolCall<P>) -> Self {
+        let Function { name, arguments } = call.function.unwrap_or_default();
+        if name.is_empty() { Self::default() } else { Self::tool(name, P::json(arguments)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gate_model::Delivery;
+
     use super::*;
-    use crate::{Decoder, framing::Ndjson, reader::StreamDecoder};
+    use crate::framing::Ndjson;
+    use crate::reader::decoder;
+    use crate::{EventKind, Keep, StreamState};
 
     fn decode(body: &str) -> (Vec<EventKind>, StreamState) {
-        let mut decoder = StreamDecoder::<Ndjson, Lines, Answer>::default();
+        let mut decoder = decoder::<Ndjson>(Lines, Answer, Delivery::Streamed, Keep::Nothing);
         let mut kinds = Vec::new();
         decoder.feed(body.as_bytes(), &mut |event| kinds.push(event.kind));
         decoder.finish(&mut |event| kinds.push(event.kind));

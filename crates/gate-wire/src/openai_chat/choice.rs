@@ -1,99 +1,128 @@
 //! What a choice of a chat completion carries: a delta in a stream, a message in a whole answer.
 
-use crate::openai::{Choice, Tokens};
-use crate::shape::{AnyOf, Carries, Content, Found, Text};
+use crate::openai::{Choice, ChoiceShape, Tokens};
+use crate::piece::{Piece, Presence, Reported};
+use crate::shape::{Content, Found, Joined};
 
-/// A choice of a chunk.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct Streamed {
-    index: Option<u64>,
-    delta: Option<Message>,
-    finish_reason: Option<String>,
-    usage: Option<Tokens>,
+/// Choices of chunks.
+#[derive(Clone, Default)]
+pub(super) struct Streamed;
+
+impl ChoiceShape for Streamed {
+    type Choice<P: Piece> = DeltaChoice<P>;
 }
 
-impl From<Streamed> for Choice {
-    fn from(Streamed { index, delta, finish_reason, usage }: Streamed) -> Self {
-        Self { index, found: delta.unwrap_or_default().found(), finish_reason, usage }
+/// Choices of whole answers.
+#[derive(Clone, Default)]
+pub(super) struct Whole;
+
+impl ChoiceShape for Whole {
+    type Choice<P: Piece> = MessageChoice<P>;
+}
+
+/// A choice of a chunk.
+#[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "P: Piece"))]
+pub(super) struct DeltaChoice<P: Piece> {
+    index: Option<u64>,
+    delta: Option<Message<P>>,
+    finish_reason: Option<String>,
+    usage: Option<Reported<P, Tokens>>,
+}
+
+impl<P: Piece> From<DeltaChoice<P>> for Choice<P> {
+    fn from(DeltaChoice { index, delta, finish_reason, usage }: DeltaChoice<P>) -> Self {
+        delta.unwrap_or_default().choice(index, finish_reason, usage)
     }
 }
 
 /// A choice of a whole answer.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct Whole {
+#[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "P: Piece"))]
+pub(super) struct MessageChoice<P: Piece> {
     index: Option<u64>,
-    message: Option<Message>,
+    message: Option<Message<P>>,
     finish_reason: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<Reported<P, Tokens>>,
 }
 
-impl From<Whole> for Choice {
-    fn from(Whole { index, message, finish_reason, usage }: Whole) -> Self {
-        Self { index, found: message.unwrap_or_default().found(), finish_reason, usage }
+impl<P: Piece> From<MessageChoice<P>> for Choice<P> {
+    fn from(MessageChoice { index, message, finish_reason, usage }: MessageChoice<P>) -> Self {
+        message.unwrap_or_default().choice(index, finish_reason, usage)
     }
 }
 
 /// A message, or what a delta adds to it.
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Message {
-    content: Content,
-    refusal: Text,
-    tool_calls: AnyOf<ToolCall>,
-    function_call: Option<Function>,
-    reasoning_content: Text,
-    reasoning: Text,
-    reasoning_details: AnyOf<Detail>,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Message<P: Piece> {
+    role: Presence,
+    content: Content<P>,
+    refusal: P,
+    tool_calls: Joined<P, ToolCall<P>>,
+    function_call: Option<Function<P>>,
+    reasoning_content: P,
+    reasoning: P,
+    reasoning_details: Joined<P, Detail<P>>,
 }
 
-impl Message {
-    fn found(&self) -> Found {
-        let reasoning = self.reasoning_content.0 || self.reasoning.0 || self.reasoning_details.sum;
-        Found {
-            text: self.content.text || self.refusal.0,
-            tool: self.tool_calls.sum || self.function_call.as_ref().is_some_and(Carries::carries),
-            reasoning: self.content.reasoning || reasoning,
+impl<P: Piece> Message<P> {
+    fn choice(
+        self,
+        index: Option<u64>,
+        finish_reason: Option<String>,
+        usage: Option<Reported<P, Tokens>>,
+    ) -> Choice<P> {
+        let mut found = self.tool_calls.found;
+        if let Some(call) = self.function_call {
+            found.join(call.into());
         }
+        // The same reasoning under several names (OpenRouter).
+        let named = self.reasoning_content.or(self.reasoning).or(self.reasoning_details.found.reasoning);
+        found.text = self.content.text;
+        found.reasoning = self.content.reasoning;
+        found.reasoning.join(named);
+        found.refusal = self.refusal;
+        Choice { index, has_role: !self.role.is_empty(), found, finish_reason, usage }
     }
 }
 
 #[derive(serde::Deserialize)]
-struct ToolCall {
+#[serde(bound(deserialize = "P: Piece"))]
+struct ToolCall<P: Piece> {
     #[serde(alias = "custom")]
-    function: Option<Function>,
+    function: Option<Function<P>>,
 }
 
-impl Carries for ToolCall {
-    fn carries(&self) -> bool {
-        self.function.as_ref().is_some_and(Carries::carries)
+impl<P: Piece> From<ToolCall<P>> for Found<P> {
+    fn from(call: ToolCall<P>) -> Self {
+        call.function.map(Self::from).unwrap_or_default()
     }
 }
 
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Function {
-    name: Text,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Function<P: Piece> {
+    name: P,
     #[serde(alias = "input")]
-    arguments: Text,
+    arguments: P,
 }
 
-impl Carries for Function {
-    fn carries(&self) -> bool {
-        self.name.0 || self.arguments.0
+impl<P: Piece> From<Function<P>> for Found<P> {
+    fn from(Function { name, arguments }: Function<P>) -> Self {
+        Self::tool(name, arguments)
     }
 }
 
 #[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Detail {
-    text: Text,
-    summary: Text,
+#[serde(default, bound(deserialize = "P: Piece"))]
+struct Detail<P: Piece> {
+    text: P,
+    summary: P,
 }
 
-impl Carries for Detail {
-    fn carries(&self) -> bool {
-        self.text.0 || self.summary.0
+impl<P: Piece> From<Detail<P>> for Found<P> {
+    fn from(Detail { text, summary }: Detail<P>) -> Self {
+        Self { reasoning: text.or(summary), ..Self::default() }
     }
 }

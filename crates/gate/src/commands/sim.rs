@@ -22,7 +22,7 @@ pub(crate) fn sim(arguments: &Sim, console: &Console) -> Result<ExitCode, Failur
     let server = Server::start(arguments.listen, params).map_err(|error| Failure::usage(format!("{error}")))?;
     let base = format!("http://{}", server.address());
     console.people(&format!(
-        "simulated engine at {base} (openai-chat, openai-completions, anthropic, ollama)\n\
+        "simulated engine at {base} (every dialect but custom, each at its own route)\n\
          test it with: gate check SPEC --target {base}\n\
          what it sent: {base}/truth\n"
     ));

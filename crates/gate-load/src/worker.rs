@@ -1,0 +1,256 @@
+//! An I/O thread: its connections, its alarm, its share of the requests.
+//!
+//! Requests are dealt to the threads in turn, warm-up's too, so that each has its share of the opened connections. Each
+//! thread keeps the times of its own requests: none waits for another thread to wake.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use gate_model::{Connections, Histogram, Nanos, Outcome, Pace, Stamping};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::alarm::Alarm;
+use crate::client::{Client, Cut, Terms};
+use crate::clock::Zero;
+use crate::conductor::Note;
+use crate::exchange::{Source, Timing, measure};
+use crate::health::Probe;
+use crate::record::Measurement;
+use crate::requests::Prepared;
+use crate::{LoadError, Stop};
+
+/// How many measured requests were sent, and how many of them are open.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) sent: AtomicU32,
+    pub(crate) open: AtomicU32,
+}
+
+/// What all I/O threads share.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) pace: Pace,
+    /// One for each request that may be open; absent where nothing limits them.
+    pub(crate) slots: Option<Arc<Semaphore>>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) notes: mpsc::Sender<Note>,
+    /// Ends sending.
+    pub(crate) halt: Stop,
+}
+
+impl Common {
+    pub(crate) fn new(terms: Arc<Terms>, pace: Pace, notes: mpsc::Sender<Note>, halt: Stop) -> Self {
+        let slots = pace.cap().and_then(|cap| usize::try_from(cap).ok()).map(|cap| Arc::new(Semaphore::new(cap)));
+        Self { terms, pace, slots, counts: Arc::default(), notes, halt }
+    }
+}
+
+/// The conductor's end of an I/O thread.
+pub(crate) struct Worker {
+    warmups: mpsc::Sender<WarmUp>,
+    ready: oneshot::Receiver<oneshot::Sender<Zero>>,
+    done: oneshot::Receiver<Result<Shift, LoadError>>,
+}
+
+/// What an I/O thread is given.
+pub(crate) struct Post {
+    common: Common,
+    requests: mpsc::Receiver<Result<Prepared, LoadError>>,
+    warmups: mpsc::Receiver<WarmUp>,
+    ready: oneshot::Sender<oneshot::Sender<Zero>>,
+    done: oneshot::Sender<Result<Shift, LoadError>>,
+}
+
+struct WarmUp {
+    prepared: Prepared,
+    zero: Zero,
+    reply: oneshot::Sender<Measurement>,
+}
+
+/// What an I/O thread did.
+#[derive(Default)]
+pub(crate) struct Shift {
+    /// When the last of its requests ended.
+    pub(crate) last_end: Nanos,
+    /// How late it woke for a timer of its own.
+    pub(crate) loop_delays: Histogram,
+    /// How long bytes lay in the kernel, where that is known.
+    pub(crate) read_delays: Option<Histogram>,
+}
+
+/// The two ends of an I/O thread that takes these requests.
+pub(crate) fn worker(common: Common, requests: mpsc::Receiver<Result<Prepared, LoadError>>) -> (Worker, Post) {
+    let (to_warm_up, warmups) = mpsc::channel(1);
+    let (say_ready, ready) = oneshot::channel();
+    let (say_done, done) = oneshot::channel();
+    let post = Post { common, requests, warmups, ready: say_ready, done: say_done };
+    (Worker { warmups: to_warm_up, ready, done }, post)
+}
+
+impl Worker {
+    /// Has a warm-up request sent; `None` where the thread is gone.
+    pub(crate) async fn warm_up(&self, prepared: Prepared, zero: Zero) -> Option<Measurement> {
+        let (reply, measured) = oneshot::channel();
+        self.warmups.send(WarmUp { prepared, zero, reply }).await.ok()?;
+        measured.await.ok()
+    }
+
+    /// Ends warm-up, and waits until the thread has its first request. Gives what starts it, unless it has failed, and
+    /// what it then did.
+    pub(crate) async fn ready(self) -> (Option<oneshot::Sender<Zero>>, oneshot::Receiver<Result<Shift, LoadError>>) {
+        drop(self.warmups);
+        (self.ready.await.ok(), self.done)
+    }
+}
+
+/// Does an I/O thread's work on this thread.
+pub(crate) fn work(post: Post) {
+    let Post { common, requests, warmups, ready, done } = post;
+    let terms = Arc::clone(&common.terms);
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let shift = runtime.map_err(LoadError::Runtime).and_then(|runtime| {
+        let shift = runtime.block_on(phases(common, requests, warmups, ready));
+        // A name may still be looked up; nobody waits for it.
+        runtime.shutdown_background();
+        shift
+    });
+    if shift.is_err() {
+        terms.cut(Cut::Failed);
+    }
+    let _ = done.send(shift);
+}
+
+async fn phases(
+    common: Common,
+    mut requests: mpsc::Receiver<Result<Prepared, LoadError>>,
+    mut warmups: mpsc::Receiver<WarmUp>,
+    ready: oneshot::Sender<oneshot::Sender<Zero>>,
+) -> Result<Shift, LoadError> {
+    let client = Rc::new(Client::new(Arc::clone(&common.terms)));
+    while let Some(WarmUp { prepared, zero, reply }) = warmups.recv().await {
+        let start = Instant::now();
+        let timing = Timing { zero, intended: zero.point(start), start, slot: None };
+        // Each opens a connection for the pool, except where one serves all.
+        let source = if client.pool.is_shared() { Source::Pool } else { Source::New };
+        let _ = reply.send(measure(&client, prepared, timing, source).await);
+    }
+    // The epoch waits for the text of each thread's first request.
+    let first = client.terms.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
+    let (start, started) = oneshot::channel();
+    let _ = ready.send(start);
+    // Without a word the run has ended before.
+    let Ok(zero) = started.await else { return Ok(Shift::default()) };
+    Measured { client, common, zero }.run(first, requests).await
+}
+
+/// The measured phase of one thread.
+struct Measured {
+    client: Rc<Client>,
+    common: Common,
+    zero: Zero,
+}
+
+impl Measured {
+    async fn run(
+        self,
+        mut next: Option<Prepared>,
+        mut requests: mpsc::Receiver<Result<Prepared, LoadError>>,
+    ) -> Result<Shift, LoadError> {
+        let terms = &self.client.terms;
+        let mut alarm = Alarm::new().map_err(LoadError::Timer)?;
+        let probe = Probe::default();
+        let mut beside = JoinSet::new();
+        beside.spawn_local(probe.watch());
+        self.client.receiver.begin();
+        let mut streams = JoinSet::new();
+        let mut last_end = Nanos::ZERO;
+        while let Some(prepared) = next {
+            let turn = tokio::select! {
+                biased;
+                _ = terms.until_cut() => break,
+                () = self.common.halt.triggered() => break,
+                turn = self.turn(&prepared, &mut alarm) => turn?,
+            };
+            streams.spawn_local(self.follow(prepared, turn));
+            while let Some(ended) = streams.try_join_next() {
+                last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?.unwrap_or_default());
+            }
+            next = terms.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
+        }
+        drop(requests);
+        while let Some(ended) = streams.join_next().await {
+            last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?.unwrap_or_default());
+        }
+        let read_delays = (terms.clock == Stamping::Kernel).then(|| self.client.receiver.delays());
+        Ok(Shift { last_end, loop_delays: probe.delays(), read_delays })
+    }
+
+    /// Waits until it is a request's turn: when it is due, or in a closed loop when there is a slot for it.
+    async fn turn(&self, prepared: &Prepared, alarm: &mut Alarm) -> Result<Turn, LoadError> {
+        let Common { pace, slots, .. } = &self.common;
+        let (due, permit) = match pace {
+            Pace::Open { .. } => (self.zero.instant(prepared.planned.at), None),
+            // Nobody sends before the epoch.
+            Pace::Closed { .. } => (self.zero.0, acquire(slots).await),
+        };
+        alarm.wait_until(due).await.map_err(LoadError::Timer)?;
+        let start = Instant::now();
+        let intended = match pace {
+            Pace::Open { .. } => prepared.planned.at,
+            Pace::Closed { .. } => self.zero.point(start),
+        };
+        Ok(Turn { timing: Timing { zero: self.zero, intended, start, slot: None }, permit })
+    }
+
+    /// Follows one request to its end, and gives the time of it; `None` where it was not sent any more.
+    fn follow(&self, prepared: Prepared, turn: Turn) -> impl Future<Output = Option<Nanos>> + 'static {
+        let (client, common) = (Rc::clone(&self.client), self.common.clone());
+        async move {
+            let Turn { mut timing, mut permit } = turn;
+            let terms = &client.terms;
+            if let Pace::Open { cap: Some(_), .. } = common.pace {
+                tokio::select! {
+                    biased;
+                    // What was cut while it waited ends at once.
+                    _ = terms.until_cut() => {}
+                    () = common.halt.triggered() => return None,
+                    slot = acquire(&common.slots) => {
+                        permit = slot;
+                        timing.slot = Some(Instant::now());
+                    }
+                }
+            }
+            let source = match terms.connections {
+                Connections::Pooled => Source::Pool,
+                Connections::Fresh => Source::New,
+            };
+            common.counts.sent.fetch_add(1, Ordering::Relaxed);
+            common.counts.open.fetch_add(1, Ordering::Relaxed);
+            let Measurement { sample, text, .. } = measure(&client, prepared, timing, source).await;
+            let end = timing.zero.point(Instant::now());
+            drop(permit);
+            common.counts.open.fetch_sub(1, Ordering::Relaxed);
+            let text = text.filter(|_| sample.outcome == Outcome::Ok);
+            let text = text.and_then(|text| terms.texts.as_ref()?.keep(text));
+            let _ = common.notes.send(Note::Ended(Box::new(sample), text)).await;
+            Some(end)
+        }
+    }
+}
+
+/// A request whose turn has come.
+struct Turn {
+    timing: Timing,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Waits for a slot, in the order of asking.
+async fn acquire(slots: &Option<Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
+    // It is never closed.
+    Arc::clone(slots.as_ref()?).acquire_owned().await.ok()
+}

@@ -1,0 +1,218 @@
+//! The endpoint under test: the rules between its keys.
+
+use gate_model::{
+    Api, Delivery, Endpoint, EngineParams, Faults, Header, Latency, MaxTokensField, Ready, ReadyPath, Secret, Target,
+    Tls, UnixUrl, WarmingUp,
+};
+
+use crate::aws;
+use crate::context::Context;
+use crate::custom::custom;
+use crate::endpoint;
+use crate::problem::Problem;
+use crate::raw::{RawLatency, RawSim, RawTarget};
+
+/// The target; credentials that are no values of the spec are added to `secrets`.
+pub(crate) fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
+    let endpoint = endpoint(context, raw.url, raw.sim, secrets);
+    check_tls(context, &raw.tls, &endpoint);
+    check_api(context, raw.api, raw.max_tokens_field, raw.stream);
+    check_model(context, raw.api, raw.model.as_deref(), &endpoint);
+    check_extra_body(context, raw.api, &raw.extra_body);
+    let headers = raw.headers.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.as_str()?.to_owned(), Secret::new(value.as_str()?));
+        Some(Header { name, value })
+    });
+    let path = match raw.ready.path.as_str() {
+        "auto" => ReadyPath::Auto,
+        path => ReadyPath::Path(path.to_owned()),
+    };
+    let custom = custom(context, raw.api, raw.model.as_deref(), raw.custom);
+    let streams = raw.stream && raw.api.generates();
+    let mut target = Target {
+        endpoint,
+        api: raw.api,
+        model: raw.model,
+        key: raw.key.map(Secret::new),
+        headers: headers.collect(),
+        extra_body: raw.extra_body,
+        aws: None,
+        custom,
+        replica_header: raw.replica_header,
+        delivery: if streams { Delivery::Streamed } else { Delivery::Whole },
+        max_tokens_field: raw.max_tokens_field,
+        tls: raw.tls,
+        ready: Ready { within: raw.ready.within, path },
+    };
+    aws::authorise(context, &mut target, secrets);
+    target
+}
+
+/// What a dialect has no use for.
+fn check_api(context: &mut Context, api: Api, max_tokens_field: MaxTokensField, stream: bool) {
+    if max_tokens_field == MaxTokensField::MaxCompletionTokens && api != Api::OpenaiChat {
+        let message = format!("`target.max_tokens_field` is for `openai-chat`, and `target.api` is `{}`", api.name());
+        context.error("target.max_tokens_field", message, "remove it: this dialect has one such field");
+    }
+    if !api.generates() && stream && context.is_written("target.stream") && context.is_sound("target.stream") {
+        let message = format!("`target.stream` is true, and the answers of `{}` are one body", api.name());
+        context.error("target.stream", message, "remove it");
+    }
+}
+
+/// Where the model is part of the route there must be one, unless the URL has it already.
+fn check_model(context: &mut Context, api: Api, model: Option<&str>, endpoint: &Endpoint) {
+    let path = match endpoint {
+        Endpoint::Url(url) => url.split('?').next().unwrap_or("").trim_end_matches('/'),
+        Endpoint::Sim(_) => "",
+    };
+    let has_route = match api {
+        Api::Gemini => ["/models/", "/endpoints/"].iter().any(|segment| path.contains(segment)),
+        Api::BedrockConverse => path.ends_with("/converse-stream") || path.ends_with("/converse"),
+        Api::BedrockInvoke => path.ends_with("/invoke-with-response-stream") || path.ends_with("/invoke"),
+        Api::Triton => path.ends_with("/generate_stream") || path.ends_with("/generate"),
+        _ => return,
+    };
+    let is_sound = context.is_sound("target.model") && context.is_sound("target.url");
+    if model.is_none() && !has_route && is_sound {
+        let message = format!("`target.model` is missing: the route of `{}` has the model in it", api.name());
+        context.error("target.model", message, "add `model: …`, or write the whole route as the URL");
+    }
+}
+
+/// Fields that gate fills in cannot be filled in twice; the body of `custom` is the spec's own.
+fn check_extra_body(context: &mut Context, api: Api, extra_body: &serde_json::Map<String, serde_json::Value>) {
+    let prompts: &[&str] = match api {
+        Api::OpenaiChat | Api::Anthropic | Api::BedrockConverse | Api::BedrockInvoke | Api::Cohere => &["messages"],
+        Api::OpenaiCompletions | Api::Llamacpp => &["prompt"],
+        Api::OpenaiResponses | Api::OpenaiEmbeddings => &["input"],
+        Api::Gemini => &["contents"],
+        Api::Ollama => &["messages", "prompt"],
+        Api::Tgi => &["inputs"],
+        Api::Sglang => &["text"],
+        Api::Triton => &["text_input"],
+        Api::Custom => return,
+    };
+    let stream = ("stream", "remove it; `target.stream` says whether answers stream");
+    for (key, hint) in prompts.iter().map(|key| (*key, "remove it")).chain([stream]) {
+        if extra_body.contains_key(key) {
+            let path = format!("target.extra_body.{key}");
+            context.error(&path, format!("`{path}`: gate sets this itself"), hint);
+        }
+    }
+}
+
+/// Certificates are checked over https, and there always.
+fn check_tls(context: &mut Context, tls: &Tls, endpoint: &Endpoint) {
+    let plain = match endpoint {
+        Endpoint::Sim(_) => Some("the simulated engine"),
+        Endpoint::Url(url) if UnixUrl::parse(url).is_some() => Some("a Unix socket"),
+        Endpoint::Url(url) => url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| "an http URL"),
+    };
+    if let Some(plain) = plain.filter(|_| *tls != Tls::default()) {
+        let message = format!("`target.tls` is for https, and the target is {plain}");
+        let problem = Problem::error(context.key("target.tls"), message);
+        context.problems.push(problem.hint("remove it, or write an https URL"));
+        return;
+    }
+    for (name, file) in [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)] {
+        if file.as_ref().is_some_and(|file| file.contains("-----BEGIN") || file.contains('\n')) {
+            let path = format!("target.tls.{name}");
+            let message = format!("`{path}` is the name of a file, and holds what looks like its text");
+            context.error(&path, message, "write the text to a file, and its name here");
+        }
+    }
+    if tls.insecure {
+        let message = "`target.tls.insecure` accepts any certificate: whoever answers need not be the target, and gets \
+                       the key";
+        let problem = Problem::warning(context.site("target.tls.insecure"), message);
+        context.problems.push(problem.hint("trust the server's own authority instead: `tls: {ca: FILE}`"));
+    }
+    let (alone, missing, what) = match (&tls.cert, &tls.key) {
+        (Some(_), None) => ("cert", "key", "the PEM file of its private key"),
+        (None, Some(_)) => ("key", "cert", "the PEM file of the certificate it belongs to"),
+        _ => return,
+    };
+    if context.is_sound("target.tls.cert") && context.is_sound("target.tls.key") {
+        let message = format!("`target.tls.{alone}` comes without `target.tls.{missing}`");
+        let problem = Problem::error(context.key(&format!("target.tls.{alone}")), message);
+        context.problems.push(problem.hint(format!("add `{missing}: FILE`, {what}, or remove `{alone}`")));
+    }
+}
+
+fn endpoint(context: &mut Context, url: Option<String>, sim: Option<RawSim>, secrets: &mut Vec<Secret>) -> Endpoint {
+    let engine = |context: &mut Context, sim: Option<RawSim>| {
+        Endpoint::Sim(Box::new(sim.map_or_else(EngineParams::default, |sim| engine(context, sim))))
+    };
+    match (url, sim) {
+        (Some(url), sim) if url.eq_ignore_ascii_case("sim") => {
+            if let Some(name) = context.variable("target.url") {
+                let message = format!("`target.url` is the simulated engine, and comes from `${{{name}}}`");
+                let hint = "a simulated engine must be written literally, `url: sim`, so that a missing variable \
+                            never tests it by accident";
+                context.error("target.url", message, hint);
+            } else if url != "sim" {
+                context.error("target.url", format!("`target.url` is `{url}`"), "write `url: sim`");
+            }
+            engine(context, sim)
+        }
+        (Some(url), None) => {
+            match endpoint::parse(&url) {
+                Ok(found) => secrets.extend(found),
+                Err(error) => {
+                    let from = context.variable("target.url");
+                    let from = from.map_or_else(String::new, |name| format!("; its value comes from `${{{name}}}`"));
+                    let message = format!("`target.url` {error}{from}");
+                    context.error("target.url", message, error.hint());
+                }
+            }
+            Endpoint::Url(url)
+        }
+        (Some(_), Some(_)) => {
+            let problem = Problem::error(context.key("target.sim"), "`target` has both `url` and `sim`");
+            context.problems.push(problem.hint("keep one of the two"));
+            Endpoint::Url(String::new())
+        }
+        (None, Some(sim)) => engine(context, Some(sim)),
+        (None, None) => {
+            if context.is_sound("target.url") && context.is_sound("target.sim") {
+                let problem = Problem::error(context.key("target"), "`target` has neither `url` nor `sim`");
+                context.problems.push(problem.hint("add `url: http://127.0.0.1:8000/v1`, or `sim: {}`"));
+            }
+            Endpoint::Url(String::new())
+        }
+    }
+}
+
+fn engine(context: &mut Context, sim: RawSim) -> EngineParams {
+    let sum = all(&sim.faults);
+    // Shares in binary may sum to a little over one.
+    if sum > 1.0 + 1e-9 {
+        let message = format!("`target.sim.faults` add up to {}%", (sum * 1e6).round() / 1e4);
+        context.error("target.sim.faults", message, "together they are at most 100% of the requests");
+    }
+    EngineParams {
+        ttft: latency(&sim.ttft),
+        tpot: latency(&sim.tpot),
+        tokens_per_chunk: sim.tokens_per_chunk,
+        role_chunk: sim.role_chunk.value,
+        faults: sim.faults,
+        script: sim.script,
+        slow_headers: sim.slow_headers,
+        warming_up: sim.warming_up.and_then(|raw| Some(WarmingUp { requests: raw.requests?, slowdown: raw.slowdown? })),
+        buffer_bytes: sim.buffer,
+        dies_after: sim.dies_after.value,
+        ready_after: sim.ready_after,
+        seed: sim.seed,
+    }
+}
+
+/// The share of requests with any fault.
+fn all(faults: &Faults) -> f64 {
+    let Faults { http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers } = *faults;
+    [http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers].iter().sum()
+}
+
+fn latency(raw: &RawLatency) -> Latency {
+    Latency { mean: raw.mean.unwrap_or_default(), stddev: raw.stddev, shape: raw.shape }
+}

@@ -1,0 +1,270 @@
+//! What the decoder sees in a saved body.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::io::Read;
+
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use gate_model::{Delivery, Usage};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::framing::compressed;
+use crate::{BodyEnd, Decoder, Dialect, Keep, StreamState, Transcript, Undecodable, conclude};
+
+/// The longest body after decompression: 256 MiB.
+const LONGEST: u64 = 256 << 20;
+
+/// What a body holds. Events are counted from 0; hashes are SHA-256 over UTF-8, in lower-case hex.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decoded {
+    /// Events of any kind.
+    pub events: u64,
+    /// The first with anything generated.
+    pub first_token_event: Option<u64>,
+    /// The first with text or a refusal.
+    pub first_text_event: Option<u64>,
+    /// Events with anything generated.
+    pub content_events: u64,
+    /// How many carry each kind; one may carry several.
+    pub events_by_kind: KindCounts,
+    /// Unicode scalar values of text and refusals, of all choices.
+    pub text_chars: u64,
+    /// Their hash, choice after choice.
+    pub text_sha256: String,
+    /// Unicode scalar values of reasoning.
+    pub reasoning_chars: u64,
+    /// Its hash.
+    pub reasoning_sha256: String,
+    /// Token counts, normalised.
+    pub usage: Option<Usage>,
+    /// The last report of usage as it was sent.
+    pub usage_reported: Option<Value>,
+    /// The finish reason.
+    pub finish_reason: Option<String>,
+    /// Whether the terminal event was seen, or a whole answer.
+    pub ended: bool,
+    /// The terminal event's name.
+    pub terminator: Option<String>,
+    /// The first error, or what could not be decoded, with a type that begins with `gate:`.
+    pub error: Option<DecodedError>,
+    /// The choices, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<DecodedChoice>,
+    /// Comment lines, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment_lines: Option<u64>,
+    /// The first event with opaque data, where there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_opaque_event: Option<u64>,
+    /// Events that are not JSON, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unparseable_events: Option<u64>,
+    /// Present, and true, where the end of the body gave an event that had not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_at_eof: Option<bool>,
+}
+
+/// How many events carry each kind of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KindCounts {
+    /// Visible text.
+    pub text: u64,
+    /// Reasoning.
+    pub reasoning: u64,
+    /// A tool call's name or arguments.
+    pub tool: u64,
+    /// A refusal.
+    pub refusal: u64,
+}
+
+/// An error in a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecodedError {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Its message.
+    pub message: Option<String>,
+}
+
+/// One of several choices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecodedChoice {
+    /// Its index.
+    pub index: u64,
+    /// Unicode scalar values of its text.
+    pub text_chars: u64,
+    /// The text's hash.
+    pub text_sha256: String,
+    /// Its finish reason.
+    pub finish_reason: Option<String>,
+}
+
+/// Decodes a saved body of a response with a 2xx status. Nothing is known of its headers: what it is, its first bytes
+/// say. One whole answer is decoded as such.
+#[must_use]
+pub fn decode_saved(dialect: &dyn Dialect, bytes: &[u8]) -> Decoded {
+    let body = decompressed(bytes);
+    let decode = |delivery| {
+        let mut decoder = dialect.decoder(delivery, Keep::Text);
+        decoder.feed(&body, &mut |_| ());
+        decoder.finish(&mut |_| ());
+        decoder
+    };
+    let streamed = decode(Delivery::Streamed);
+    let decoder = match streamed.state().failure {
+        Some(Undecodable::NotStreamed) => decode(Delivery::Whole),
+        _ => streamed,
+    };
+    Decoded::of(decoder.as_ref())
+}
+
+/// The body without its compression. One that breaks off is decoded as far as it goes; one that is none stays as it is.
+fn decompressed(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let reader: Box<dyn Read + '_> = match compressed(bytes) {
+        Some("gzip") => Box::new(MultiGzDecoder::new(bytes)),
+        Some("deflate") => Box::new(ZlibDecoder::new(bytes)),
+        _ => return Cow::Borrowed(bytes),
+    };
+    let mut body = Vec::new();
+    match reader.take(LONGEST).read_to_end(&mut body) {
+        Err(_) if body.is_empty() => Cow::Borrowed(bytes),
+        _ => Cow::Owned(body),
+    }
+}
+
+impl Decoded {
+    /// What a decoder has seen so far, which keeps the text.
+    #[must_use]
+    pub fn of(decoder: &dyn Decoder) -> Self {
+        let state = decoder.state();
+        let nothing = Transcript::default();
+        let transcript = decoder.transcript().unwrap_or(&nothing);
+        let choices = &transcript.choices;
+        let (text_chars, text_sha256) = measure(choices.iter().map(|choice| choice.text.as_str()));
+        let (reasoning_chars, reasoning_sha256) = measure(choices.iter().map(|choice| choice.reasoning.as_str()));
+        let several = choices.iter().filter(|_| choices.len() > 1).map(|choice| {
+            let (text_chars, text_sha256) = measure([choice.text.as_str()]);
+            let finish_reason = choice.finish_reason.clone();
+            DecodedChoice { index: choice.index, text_chars, text_sha256, finish_reason }
+        });
+        let some = |count: u64| (count > 0).then_some(count);
+        Self {
+            events: state.events,
+            first_token_event: transcript.first_token_event,
+            first_text_event: transcript.first_text_event,
+            content_events: state.content_events,
+            events_by_kind: KindCounts {
+                text: transcript.text_events,
+                reasoning: transcript.reasoning_events,
+                tool: transcript.tool_events,
+                refusal: transcript.refusal_events,
+            },
+            text_chars,
+            text_sha256,
+            reasoning_chars,
+            reasoning_sha256,
+            usage: state.usage,
+            usage_reported: transcript.usage_reported.clone(),
+            finish_reason: state.finish_reason.clone(),
+            ended: state.ended,
+            terminator: transcript.terminator.clone(),
+            error: error(state),
+            choices: several.collect(),
+            comment_lines: some(transcript.comment_lines),
+            first_opaque_event: transcript.first_opaque_event,
+            unparseable_events: some(transcript.unparseable_events),
+            pending_at_eof: transcript.pending_at_eof.then_some(true),
+        }
+    }
+}
+
+/// The server's own error, else what could not be decoded.
+fn error(state: &StreamState) -> Option<DecodedError> {
+    if let Some(error) = &state.error {
+        let message = Some(error.message.clone()).filter(|message| !message.is_empty());
+        return Some(DecodedError { kind: error.kind.clone(), message });
+    }
+    let kind = match state.failure.as_ref()? {
+        // The page's words are not the server's.
+        Undecodable::Html { .. } => {
+            return Some(DecodedError { kind: Some("gate:not-a-stream".into()), message: None });
+        }
+        Undecodable::Compressed { .. } => "gate:compressed",
+        Undecodable::Foreign { .. } => "gate:not-a-stream",
+        Undecodable::Malformed { .. } => "gate:malformed",
+        Undecodable::Damaged { .. } => "gate:damaged",
+        Undecodable::TooLong => "gate:too-long",
+        Undecodable::Cut => "gate:cut",
+        Undecodable::Streamed | Undecodable::NotStreamed => "gate:not-streamed",
+    };
+    let (_, message) = conclude(state, None, BodyEnd::Clean);
+    Some(DecodedError { kind: Some(kind.to_owned()), message })
+}
+
+/// The length and the hash of a text in parts.
+fn measure<'a>(parts: impl IntoIterator<Item = &'a str>) -> (u64, String) {
+    let (mut chars, mut hash) = (0, Sha256::new());
+    for part in parts {
+        chars += part.chars().count() as u64;
+        hash.update(part);
+    }
+    let hex = hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    (chars, hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+
+    use super::*;
+    use crate::by_name;
+
+    const CHAT: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+
+    fn decoded(body: &[u8]) -> Decoded {
+        decode_saved(by_name("openai-chat").unwrap().as_ref(), body)
+    }
+
+    #[test]
+    fn a_compressed_body_is_what_it_holds() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(CHAT).unwrap();
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(CHAT).unwrap();
+        let (gzip, zlib) = (gzip.finish().unwrap(), zlib.finish().unwrap());
+        assert_eq!(decoded(&gzip), decoded(CHAT));
+        assert_eq!(decoded(&zlib), decoded(CHAT));
+        assert_eq!(decoded(&[&gzip[..], &gzip[..]].concat()).events, 2);
+        assert!(decoded(&gzip[..12]).error.is_some(), "nothing of it can be read");
+    }
+
+    #[test]
+    fn a_whole_answer_is_decoded_as_one() {
+        let whole = decoded(b"{\"choices\":[{\"message\":{\"content\":\"ab\"}}],\"usage\":{\"prompt_tokens\":3}}");
+        assert_eq!((whole.events, whole.content_events, whole.text_chars), (1, 1, 2));
+        assert_eq!((whole.ended, whole.error), (true, None));
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_has_a_type_of_gates_own() {
+        for (body, kind) in [
+            (&b"<html>"[..], "gate:not-a-stream"),
+            (b"upstream is gone", "gate:not-a-stream"),
+            (b"data: x\n\n", "gate:malformed"),
+            (b"\x28\xb5\x2f\xfd", "gate:compressed"),
+        ] {
+            assert_eq!(decoded(body).error.and_then(|error| error.kind).as_deref(), Some(kind));
+        }
+        assert_eq!(decoded(b"").error, None);
+        assert_eq!(decoded(&CHAT[..30]).error, None, "a stream that was cut is no error");
+    }
+}

@@ -55,11 +55,11 @@ mod words;
 mod worker;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::Builder;
 
-use gate_model::{CountTokens, EndReason, Health, Plan, Prompts, Redactor, Referee, Run, RunEnd, RunHeader};
+use gate_model::{CountTokens, EndReason, GateSpec, Health, Plan, Prompts, Redactor, Referee, Run, RunEnd, RunHeader};
 use tokio::sync::{mpsc, oneshot};
 
 use client::{Terms, Texts};
@@ -108,6 +108,22 @@ const NOTES: usize = 1_024;
 /// How much text is kept to be counted, in all.
 const TEXTS: usize = 256 << 20;
 
+/// Whether a spec's target can be asked at all, as far as can be told before anything is sent: its URL, the headers,
+/// the certificates, the proxy on the way.
+///
+/// # Errors
+/// What [`run`] would fail with.
+pub fn check(
+    spec: &GateSpec,
+    base: &url::Url,
+    socket: Option<&Path>,
+    trust: &Trust,
+    proxies: &ProxyEnv,
+) -> Result<(), LoadError> {
+    let target = Target::new(base, socket, trust, proxies, spec.load.http)?;
+    Writer::new(spec, base, target.forward()).map(drop)
+}
+
 /// Runs a load to its end. Blocks the calling thread, on which `observe`, the journal and the referee are called.
 ///
 /// # Errors
@@ -117,6 +133,9 @@ pub fn run(load: Load<'_>, observe: &mut dyn FnMut(Progress<'_>)) -> Result<Run,
     let spec = &header.spec;
     let target = Target::new(&base, socket.as_deref(), &trust, &proxies, spec.load.http)?;
     let writer = &Writer::new(spec, &base, target.forward())?;
+    if trust.insecure {
+        tracing::warn!("`target.tls.insecure`: any certificate is accepted, so anyone in between can read and answer");
+    }
     let chosen = receive::choose(spec.load.clock, target.is_unix())?;
     let journal = Journal::start(journal, &header, redactor)?;
     let texts = counter.as_ref().map(|_| Texts::new(TEXTS));

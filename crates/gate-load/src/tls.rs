@@ -28,7 +28,7 @@ pub struct Trust {
     pub roots: Roots,
     /// The content of the PEM file with further ones.
     pub ca_pem: Option<Vec<u8>>,
-    /// Whether any certificate is accepted, whoever vouches for it; a warning is logged.
+    /// Whether any certificate is accepted, whoever vouches for it; a load logs a warning.
     pub insecure: bool,
     /// What a server is shown that asks for a certificate.
     pub client: Option<ClientIdentity>,
@@ -72,9 +72,6 @@ impl Tls {
             .map_err(LoadError::Tls)?
             .dangerous();
         let mut config = if trust.insecure {
-            tracing::warn!(
-                "`target.tls.insecure`: any certificate is accepted, so anyone in between can read and answer"
-            );
             builder.with_custom_certificate_verifier(Arc::new(verifier::Anyone(provider)))
         } else {
             let roots = Arc::new(authorities(trust.roots, &given)?);

@@ -26,6 +26,7 @@ pub(crate) struct Inputs {
     prompts: Option<PromptFile>,
     trust: Trust,
     counter: Option<Arc<dyn CountTokens>>,
+    proxies: ProxyEnv,
 }
 
 impl Inputs {
@@ -52,9 +53,13 @@ impl Inputs {
         };
         let trust = Trust::new(tls, ca, client);
         if tls.ca.is_some() || tls.cert.is_some() {
-            trust.check().map_err(|error| Failure::usage(format!("{}: failed to {error}", spec.file)))?;
+            trust.check().map_err(|error| refused(spec, error))?;
         }
-        Ok(Self { prompts, trust, counter })
+        let proxies = ProxyEnv::of(|name| std::env::var(name).ok());
+        if let Some((base, socket)) = address(spec)? {
+            gate_load::check(spec, &base, socket.as_deref(), &trust, &proxies).map_err(|error| refused(spec, error))?;
+        }
+        Ok(Self { prompts, trust, counter, proxies })
     }
 
     /// Compiles a spec's plan for these looks.
@@ -110,8 +115,7 @@ pub(crate) fn run(
     let inputs = Inputs::read(spec)?;
     let plan = inputs.plan(spec, looks)?;
     let Reach { base, socket, engine: _engine } = reach(spec)?;
-    let proxies = ProxyEnv::of(|name| std::env::var(name).ok());
-    console.secrets.add(&proxies.secrets());
+    console.secrets.add(&inputs.proxies.secrets());
     let header = RunHeader { repeated_prompts: inputs.repeats(spec, &plan), ..header(spec, &plan, started) };
     let prompts = Arc::new(SpecPrompts::new(spec, &header.run_id, inputs.prompts.as_ref()));
     if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -125,7 +129,7 @@ pub(crate) fn run(
         base,
         socket,
         trust: inputs.trust,
-        proxies,
+        proxies: inputs.proxies,
         plan: &plan,
         prompts,
         counter: inputs.counter,
@@ -139,15 +143,10 @@ pub(crate) fn run(
     run.map_err(|error| match error {
         LoadError::Journal(_) => Failure::unmeasured(format!("{}: failed to {error}", journal.display()))
             .hint("make room where the journal is written, or choose another place"),
-        // Nothing was sent: the machine or its environment is not as the spec needs it.
-        LoadError::Clock { .. }
-        | LoadError::ProxyUrl { .. }
-        | LoadError::ProxyScheme { .. }
-        | LoadError::ProxyHttp2 { .. }
-        | LoadError::Header { .. }
-        | LoadError::Path { .. }
-        | LoadError::Sign(_) => Failure::usage(format!("{}: failed to {error}", spec.file)),
-        error => Failure::internal(format!("failed to {error}")),
+        LoadError::Runtime(_) | LoadError::Timer(_) | LoadError::Internal => {
+            Failure::internal(format!("failed to {error}"))
+        }
+        error => refused(spec, error),
     })
 }
 
@@ -162,27 +161,36 @@ struct Reach {
 
 /// Finds where requests go; the simulated engine is started where the spec names it.
 fn reach(spec: &GateSpec) -> Result<Reach, Failure> {
-    let parse = |text: &str| {
-        Url::parse(text).map_err(|error| Failure::usage(format!("{}: target.url `{text}`: {error}", spec.file)))
-    };
-    match &spec.target.endpoint {
-        Endpoint::Url(url) => match UnixUrl::parse(url) {
-            Some(UnixUrl { socket, path }) => Ok(Reach {
-                base: parse(&format!("http://localhost{path}"))?,
-                socket: Some(socket.into()),
-                engine: None,
-            }),
-            None => Ok(Reach { base: parse(url)?, socket: None, engine: None }),
-        },
-        Endpoint::Sim(params) => {
+    let server = match (&spec.target.endpoint, address(spec)?) {
+        (_, Some((base, socket))) => return Ok(Reach { base, socket, engine: None }),
+        (Endpoint::Sim(params), None) => {
             // The spec counts measured requests; the server cannot tell them from warm-up.
             let params = gate_engine::after_warmup(params, spec.load.warmup);
-            let server = Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
-                .map_err(|error| Failure::internal(error.to_string()))?;
-            let base = parse(&format!("http://{}", server.address()))?;
-            Ok(Reach { base, socket: None, engine: Some(server) })
+            Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
+                .map_err(|error| Failure::internal(error.to_string()))?
         }
-    }
+        (Endpoint::Url(url), None) => return Err(Failure::internal(format!("`{url}` has no address"))),
+    };
+    let base = url(spec, &format!("http://{}", server.address()))?;
+    Ok(Reach { base, socket: None, engine: Some(server) })
+}
+
+/// The URL of the spec's server, and the socket it is behind; `None` of the simulated engine.
+fn address(spec: &GateSpec) -> Result<Option<(Url, Option<PathBuf>)>, Failure> {
+    let Endpoint::Url(text) = &spec.target.endpoint else { return Ok(None) };
+    Ok(Some(match UnixUrl::parse(text) {
+        Some(UnixUrl { socket, path }) => (url(spec, &format!("http://localhost{path}"))?, Some(socket.into())),
+        None => (url(spec, text)?, None),
+    }))
+}
+
+fn url(spec: &GateSpec, text: &str) -> Result<Url, Failure> {
+    Url::parse(text).map_err(|error| Failure::usage(format!("{}: target.url `{text}`: {error}", spec.file)))
+}
+
+/// Nothing was sent: the spec, or the machine's environment, does not allow it.
+fn refused(spec: &GateSpec, error: LoadError) -> Failure {
+    Failure::usage(format!("{}: failed to {error}", spec.file))
 }
 
 /// What is known before the first byte is sent.

@@ -10,7 +10,7 @@ fn a_saved_stream_is_shown_and_given_as_json() {
     place.write("saved.sse", TWO_WORDS);
     let ended = place.gate(&["decode", "saved.sse", "--api", "openai-chat"]);
     ended.expect_code(0);
-    for fact in ["4, 2 with content", "event 0", "50 in", "2 out", "length", "terminal event"] {
+    for fact in ["4, 2 with content", "event 1", "50 in", "2 out", "length", "terminal event", "outcome       ok\n"] {
         assert!(ended.stdout.contains(fact), "`{fact}` is not in:\n{}", ended.stdout);
     }
     let ended = place.gate(&["decode", "saved.sse", "--api", "openai-chat", "--json"]);
@@ -26,6 +26,16 @@ fn wrong_input_says_what_is_right() {
     place.write("empty", "");
     place.write("hostile", "data: {\"error\":{\"message\":\"\\u001b[31mred\\u0007\"}}\n\n");
     place.gate(&["decode", "saved.sse", "--api", "openai"]).expect_code(2).says("openai-chat").says("gemini");
+    place.gate(&["decode", "saved.sse", "--api", "custom"]).expect_code(2).says("described by a spec");
+    let ended = place.gate(&["decode", "saved.sse", "--api", "anthropic"]);
+    let outcome = ended.expect_code(0).stdout.lines().last().unwrap_or_default();
+    assert!(outcome.starts_with("outcome       decode: ") && outcome.ends_with("is `target.api` right?"), "{outcome}");
+    let ended = place.gate(&["decode", "-", "--api", "openai-chat"]);
+    assert!(
+        ended.expect_code(0).stdout.contains("without a single event"),
+        "standard input is empty: {}",
+        ended.stdout
+    );
     place.gate(&["decode", "absent.sse", "--api", "openai-chat"]).expect_code(2).says("absent.sse");
     let ended = place.gate(&["decode", "empty", "--api", "openai-chat", "--json"]);
     let seen: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();

@@ -7,7 +7,7 @@ use gate_model::{
 
 use crate::judge::Decided;
 use crate::scored::{Scored, count, measured, nearest_rank};
-use crate::validity::{outcomes, several_tokens_an_event};
+use crate::validity::{buffered, is_between_tokens, outcomes, several_tokens_an_event};
 
 /// The 99th percentile, in thousandths of a percent.
 const P99: u32 = 99_000;
@@ -45,7 +45,7 @@ pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
         },
         duration: run.end.as_ref().map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
         pace: header.imported_from.is_none().then_some(header.spec.load.pace),
-        token_sources: token_sources(&scored),
+        token_sources: if header.spec.target.api.generates() { token_sources(&scored) } else { Vec::new() },
         rates: scored.rates().filter(|_| is_open).map(|rates| (rates.planned, rates.achieved)),
         cold_ttft: run.warmup.first().filter(|_| is_streamed(&header.spec)).and_then(cold_ttft),
         send_lag: send_lag(&scored).filter(|_| is_open),
@@ -99,6 +99,7 @@ fn metrics(scored: &Scored<'_>, spec: &GateSpec) -> Vec<Metric> {
 }
 
 /// The figures that need a stream. Time per token comes in both conventions; gaps where they are known.
+/// Of streams that came in one burst neither says anything.
 fn streamed(scored: &Scored<'_>) -> Vec<Metric> {
     let answers_later = scored.ok().any(|sample| sample.first_answer != sample.first_token);
     let mut metrics = both(Series::Ttft).to_vec();
@@ -113,6 +114,9 @@ fn streamed(scored: &Scored<'_>) -> Vec<Metric> {
         gaps.extend([itl_p50, itl_p95]);
     }
     metrics.extend(gaps.into_iter().filter(|metric| scored.measure(*metric).is_some()));
+    if buffered(scored).is_some() {
+        metrics.retain(|metric| !is_between_tokens(*metric));
+    }
     metrics
 }
 
@@ -135,7 +139,6 @@ fn cold_ttft(sample: &Sample) -> Option<Nanos> {
     Some(sample.first_token? - sample.start?)
 }
 
-/// The median and the 99th percentile of the client's lateness.
 /// Where the output tokens of the `ok` requests come from, most frequent first.
 fn token_sources(scored: &Scored<'_>) -> Vec<(TokenSource, u32)> {
     let mut sources: Vec<(TokenSource, u32)> = Vec::new();
@@ -149,6 +152,7 @@ fn token_sources(scored: &Scored<'_>) -> Vec<(TokenSource, u32)> {
     sources
 }
 
+/// The median and the 99th percentile of the client's lateness.
 fn send_lag(scored: &Scored<'_>) -> Option<(Nanos, Nanos)> {
     let at = |percentile| {
         let lag = nearest_rank(scored.values(Series::SendLag), percentile)?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Aggregate, Cache, Check, CheckVerdict, Clock, EndReason, Endpoint, Finding, GateSpec, Metric, Outcome,
-    OutputLength, Rule, Run, Sample, Scalar, Series, Stamping, TokenPolicy, TokenSource,
+    Aggregate, Cache, Check, CheckVerdict, Clock, EndReason, Endpoint, Finding, GateSpec, Metric, Nanos, Outcome,
+    OutputLength, Percentile, Rule, Run, Sample, Scalar, Series, Stamping, TokenPolicy, TokenSource,
 };
 use gate_stats::binomial;
 
@@ -13,18 +13,12 @@ use crate::facts::is_streamed;
 use crate::judge::Decided;
 use crate::rules::quantile::allowed_share;
 use crate::rules::rule;
-use crate::scored::{Scored, count, measured};
-use crate::validity::{COALESCED, ClientFaults, outcomes, rate_limited};
+use crate::scored::{Scored, count, measured, nearest_rank};
+use crate::validity::{COALESCED, ClientFaults, buffered, outcomes, rate_limited, ttft_lateness};
 use crate::{BOUNDS_ALPHA, waiver};
 
 /// The design effect from which a small sample is not safe.
 const BURSTS: f64 = 2.0;
-/// The fewest content events in which a burst can be told from a stream.
-const BURST_EVENTS: u32 = 5;
-/// A burst takes less than this share of the request's time …
-const BURST_SHARE: f64 = 0.05;
-/// … and less than this for each event after its first, in nanoseconds: no model generates so fast.
-const BURST_GAP: f64 = 1e6;
 /// The share by which output lengths may differ from the plan's.
 const LENGTH_DRIFT: f64 = 0.10;
 /// How many of those who answered are named.
@@ -35,8 +29,8 @@ const NAMED: usize = 10;
 /// Failures count in `errors.*`. A server that stops earlier than the plan's length does nothing wrong, unless it was
 /// asked to go on; prompts may repeat where a warm cache is what is measured. What a plan cannot prove was known
 /// before, and a field that was switched works. Replicas are no news to who names the header that tells them; where
-/// they differ, their models or fingerprints do. What coalesced reads and a late clock may have done is for validity to
-/// say.
+/// they differ, their models or fingerprints do. A cap that keeps requests waiting was asked for, but not that the
+/// planned rate is never reached. What coalesced reads and a late clock may have done is for validity to say.
 pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
     match finding {
         // More than was asked for cannot be: the server's counts are wrong, and TPOT looks better than it is.
@@ -48,7 +42,9 @@ pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
         | Finding::ClientSlow(_)
         | Finding::DesignEffect { .. }
         | Finding::Buffered { .. }
+        | Finding::CapWait { held_at: Some(_), .. }
         | Finding::RateLimited { .. }
+        | Finding::NoReplicaHeader { .. }
         | Finding::Models { .. }
         | Finding::Fingerprints { .. }
         | Finding::Restarted { .. }
@@ -56,6 +52,7 @@ pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
         | Finding::WaiverEnded { .. } => true,
         Finding::Failure { .. }
         | Finding::CannotProve { .. }
+        | Finding::CapWait { held_at: None, .. }
         | Finding::MaxTokensFieldSwitched { .. }
         | Finding::Replicas { .. }
         | Finding::Coalesced { .. }
@@ -80,15 +77,19 @@ pub(crate) fn of_run(
     findings.extend(waiver::ended(spec, &run.header.started));
     findings.extend(insecure(spec));
     findings.extend(faults.short.iter().chain(&faults.slow).cloned().map(Finding::ClientSlow));
-    findings.extend(checks.iter().filter_map(bursts));
+    let cap_wait = cap_wait(spec, &scored);
+    findings.extend(checks.iter().filter_map(|check| bursts(check, cap_wait.is_some())));
+    findings.extend(cap_wait);
     // Of a stream that was held back whole, every event was read with later ones.
-    findings.extend(buffered(&scored).or_else(|| coalesced(run)));
+    let buffered = buffered(&scored).map(|share| Finding::Buffered { share });
+    findings.extend(buffered.or_else(|| coalesced(run)));
     findings.extend(restarted(&samples));
     findings.extend(no_kernel_clock(run));
-    findings.extend(estimated(&scored));
+    findings.extend(estimated(&scored).filter(|_| spec.target.api.generates()));
     findings.extend(lengths(&scored));
     findings.extend(rate_limited(&scored).map(|share| Finding::RateLimited { share }));
-    findings.extend(who_answered(&samples));
+    findings.extend(replicas(run, &samples));
+    findings.extend(models_and_fingerprints(&samples));
     findings.extend(repeated(run));
     findings.extend(switched(run));
     findings.extend(failures(&samples));
@@ -161,27 +162,16 @@ fn switched(run: &Run) -> Option<Finding> {
     Some(Finding::MaxTokensFieldSwitched { to })
 }
 
-fn bursts(verdict: &CheckVerdict) -> Option<Finding> {
+fn bursts(verdict: &CheckVerdict, capped: bool) -> Option<Finding> {
     let design_effect = verdict.evidence.as_ref()?.design_effect;
-    (design_effect > BURSTS).then_some(Finding::DesignEffect { metric: verdict.check.metric, design_effect })
+    (design_effect > BURSTS).then_some(Finding::DesignEffect { metric: verdict.check.metric, design_effect, capped })
 }
 
-/// Whether most streams with enough events to tell came in one burst.
-fn buffered(scored: &Scored<'_>) -> Option<Finding> {
-    let bursts: Vec<bool> = scored.ok().filter_map(is_burst).collect();
-    let share = bursts.iter().filter(|burst| **burst).count() as f64 / bursts.len().max(1) as f64;
-    (share > 0.5).then_some(Finding::Buffered { share })
-}
-
-/// Whether a stream's content came in one burst; `None` where it has too few events to tell.
-///
-/// All of it within 5 % of the time from the request to its last token, and under 1 ms from one event to the
-/// next: a buffering proxy holds the stream back until it is complete, and then passes it on at network speed.
-fn is_burst(sample: &Sample) -> Option<bool> {
-    let (first, last) = (sample.first_token?, sample.last_token?);
-    let gaps = sample.content_events.checked_sub(1).filter(|_| sample.content_events >= BURST_EVENTS)?;
-    let (spread, whole) = ((last - first).0 as f64, (last - sample.intended).0 as f64);
-    Some(spread < BURST_SHARE * whole && spread < BURST_GAP * f64::from(gaps))
+/// Whether the cap, not the server's first token, is what most requests waited for.
+fn cap_wait(spec: &GateSpec, scored: &Scored<'_>) -> Option<Finding> {
+    let p50 = Nanos(nearest_rank(scored.values(Series::CapWait), Percentile::P50)? as i64);
+    let rates = scored.rates().filter(|rates| spec.load.pace.rate().is_some() && rates.is_short(rates.achieved));
+    (p50 > ttft_lateness(spec)).then_some(Finding::CapWait { p50, held_at: rates.map(|rates| rates.achieved) })
 }
 
 /// Whether many events have the stamp of later ones.
@@ -195,7 +185,7 @@ fn no_kernel_clock(run: &Run) -> Option<Finding> {
     let health = run.end.as_ref()?.health;
     let on_linux = run.header.host.as_ref()?.system.starts_with("linux");
     let received = run.samples.iter().any(|sample| sample.headers.is_some());
-    let fell_back = run.header.spec.load.clock == Clock::Auto && health.clock == Stamping::User;
+    let fell_back = run.header.spec.load.clock == Clock::Auto && health.clock == Stamping::User && health.is_recorded();
     (on_linux && received && fell_back).then_some(Finding::NoKernelClock)
 }
 
@@ -204,23 +194,32 @@ fn restarted(samples: &[&Sample]) -> Option<Finding> {
     (requests > 0).then_some(Finding::Restarted { requests })
 }
 
-/// Replicas, models and fingerprints, where there were several.
-fn who_answered(samples: &[&Sample]) -> Vec<Finding> {
-    let replicas = several(samples, |sample| sample.replica.as_deref());
-    let models = several(samples, |sample| sample.model.as_deref());
-    let fingerprints = several(samples, |sample| sample.fingerprint.as_deref());
-    let replicas = replicas.map(|(answered, count)| Finding::Replicas { answered, count });
-    let models = models.map(|(answered, _)| Finding::Models { answered });
-    let fingerprints = fingerprints.map(|(answered, _)| Finding::Fingerprints { answered });
-    [replicas, models, fingerprints].into_iter().flatten().collect()
+/// The replicas that answered, or that no answer had the header which tells them.
+fn replicas(run: &Run, samples: &[&Sample]) -> Option<Finding> {
+    let (answered, count) = tally(samples, |sample| sample.replica.as_deref());
+    if count > 0 {
+        return Some(Finding::Replicas { answered, count });
+    }
+    let header = run.header.spec.target.replica_header.clone()?;
+    // Another tool's file says nothing of headers, and the engine sends none.
+    let is_told = run.header.imported_from.is_none() && !run.header.simulated;
+    let received = samples.iter().any(|sample| sample.headers.is_some());
+    (is_told && received).then_some(Finding::NoReplicaHeader { header })
 }
 
-/// The names that samples bear with their requests, most frequent first and then by name, and how many names there
-/// are; `None` of a single one.
-fn several<'a>(
-    samples: &[&'a Sample],
-    name: impl Fn(&'a Sample) -> Option<&'a str>,
-) -> Option<(Vec<(String, u32)>, u32)> {
+/// Models and fingerprints, where there were several.
+fn models_and_fingerprints(samples: &[&Sample]) -> impl Iterator<Item = Finding> {
+    let (models, several_models) = tally(samples, |sample| sample.model.as_deref());
+    let (fingerprints, several_fingerprints) = tally(samples, |sample| sample.fingerprint.as_deref());
+    let models = (several_models > 1).then_some(Finding::Models { answered: models, count: several_models });
+    let fingerprints = (several_fingerprints > 1)
+        .then_some(Finding::Fingerprints { answered: fingerprints, count: several_fingerprints });
+    [models, fingerprints].into_iter().flatten()
+}
+
+/// The names that samples bear with their requests, most frequent first and then by name, ten at most, and how many
+/// names there are.
+fn tally<'a>(samples: &[&'a Sample], name: impl Fn(&'a Sample) -> Option<&'a str>) -> (Vec<(String, u32)>, u32) {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for name in samples.iter().filter_map(|sample| name(sample)) {
         *counts.entry(name).or_default() += 1;
@@ -228,7 +227,7 @@ fn several<'a>(
     let mut counts: Vec<(&str, u32)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
     let named = counts.iter().take(NAMED).map(|(name, requests)| ((*name).to_owned(), *requests));
-    (counts.len() > 1).then(|| (named.collect(), count(counts.len())))
+    (named.collect(), count(counts.len()))
 }
 
 fn estimated(scored: &Scored<'_>) -> Option<Finding> {

@@ -1,9 +1,12 @@
 //! The requests that are scored, and what a metric's value over them is.
 
 use gate_model::{
-    Aggregate, Arm, ErrorKind, Health, Metric, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
+    Aggregate, Arm, ErrorKind, Health, Metric, Nanos, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
 };
 use gate_stats::{Quantile, Sorted, quantile, summary};
+
+/// The share of the planned rate that a run may be short of.
+const RATE_SHORT: f64 = 0.05;
 
 /// The measured requests of one scenario that are judged together, in send order; none of them `cancelled`.
 #[derive(Clone, Debug)]
@@ -178,19 +181,38 @@ impl<'a> Scored<'a> {
         Some((last - first).as_secs_f64()).filter(|seconds| *seconds > 0.0)
     }
 
-    /// The rate of the plan's own times, and the rate really sent; `None` where the plan spans no time.
-    ///
-    /// A client that can't keep the rate falls further and further behind, so what counts is the least
-    /// lag among the last fifth of the requests, and at least five: one pause at the end is no short rate.
+    /// The rate of the plan's own times, and how much of it was kept; `None` where the plan spans no time.
     pub(crate) fn rates(&self) -> Option<Rates> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let given = (last.intended - first.intended).as_secs_f64();
         let spaces = self.samples.len().checked_sub(1).filter(|_| given > 0.0)? as f64;
+        let planned = spaces / given;
+        let kept = |point: fn(&Sample) -> Option<Nanos>| self.kept(first.intended, point).map(|share| planned * share);
+        let behind = self.tail().filter_map(|sample| Some((sample.start? - sample.intended).as_secs_f64()));
+        Some(Rates {
+            planned,
+            taken_up: kept(|sample| sample.start)?,
+            achieved: kept(Sample::went_out)?,
+            behind_secs: behind.reduce(f64::min)?.max(0.0),
+        })
+    }
+
+    /// The share of the planned rate at which requests came to this point, from when the first was due.
+    ///
+    /// What can't keep the rate falls further and further behind, so the best of the last requests counts: one pause
+    /// at the end is no short rate.
+    fn kept(&self, first: Nanos, point: impl Fn(&Sample) -> Option<Nanos>) -> Option<f64> {
+        let shares = self.tail().filter_map(|sample| {
+            let (given, taken) = (sample.intended - first, point(sample)? - first);
+            (given > Nanos::ZERO).then(|| given.as_secs_f64() / taken.max(given).as_secs_f64())
+        });
+        shares.reduce(f64::max)
+    }
+
+    /// The last fifth of the requests, and at least five.
+    fn tail(&self) -> impl Iterator<Item = &'a Sample> {
         let tail = self.samples.len().div_ceil(5).max(5);
-        let behind = self.samples.iter().rev().take(tail).filter_map(|sample| sample.value(Series::SendLag));
-        let behind = behind.fold(f64::INFINITY, f64::min).max(0.0) / 1e9;
-        let behind = if behind.is_finite() { behind } else { return None };
-        Some(Rates { planned: spaces / given, achieved: spaces / (given + behind), behind_secs: behind })
+        self.samples.iter().rev().take(tail).copied()
     }
 }
 
@@ -199,10 +221,19 @@ impl<'a> Scored<'a> {
 pub(crate) struct Rates {
     /// By the plan's own times.
     pub(crate) planned: f64,
-    /// As sent.
+    /// As the client took them up.
+    pub(crate) taken_up: f64,
+    /// As they went out: a concurrency cap holds them back.
     pub(crate) achieved: f64,
     /// How far the client was behind the plan at the end, in seconds.
     pub(crate) behind_secs: f64,
+}
+
+impl Rates {
+    /// Whether a rate falls short of the planned one.
+    pub(crate) fn is_short(&self, rate: f64) -> bool {
+        rate < (1.0 - RATE_SHORT) * self.planned
+    }
 }
 
 /// A request's value where failures count: they have the `worst` value; `None` where it is undefined.

@@ -12,8 +12,6 @@ use crate::scored::{Scored, count};
 const LEAST_OK: u32 = 20;
 /// The share of 429 answers from which latency says nothing.
 const RATE_LIMITED: f64 = 0.10;
-/// The share of the planned rate that a run may be short of.
-const RATE_SHORT: f64 = 0.05;
 /// Lateness that never counts: timers and schedulers need it.
 const LEAST_LATENESS: Nanos = Nanos::from_millis(5);
 /// Lateness that counts, as a share of the tightest bound it could falsify.
@@ -23,6 +21,12 @@ const LATE_REQUESTS: f64 = 0.05;
 /// The share of content events whose stamp may be an upper bound: a P95 leaves as many beyond it, so with more of them
 /// it may be one of theirs.
 pub(crate) const COALESCED: f64 = 0.05;
+/// The fewest content events in which a burst can be told from a stream.
+const BURST_EVENTS: u32 = 5;
+/// A burst takes less than this share of the request's time …
+const BURST_SHARE: f64 = 0.05;
+/// … and less than this for each event after its first, in nanoseconds: no model generates so fast.
+const BURST_GAP: f64 = 1e6;
 /// The CPU share from which the client itself is the bottleneck.
 const CPU_BUSY: f64 = 0.90;
 
@@ -39,6 +43,11 @@ pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPoli
         && let Some(share) = rate_limited(scored)
     {
         return Some(Cause::RateLimited { share });
+    }
+    if is_between_tokens(check.metric)
+        && let Some(share) = buffered(scored)
+    {
+        return Some(Cause::Buffered { share });
     }
     if let Metric::Series(Series::Itl, _) = check.metric
         && let Some(cause) = several_tokens_an_event(scored)
@@ -60,6 +69,33 @@ pub(crate) fn several_tokens_an_event(scored: &Scored<'_>) -> Option<Cause> {
         requests += usize::from(sample.gap_values(Series::Itl).is_empty());
     }
     (requests > 0).then(|| Cause::SeveralTokensAnEvent { requests: count(requests), of: count(of) })
+}
+
+/// Whether a metric is of the times between the tokens of a stream.
+pub(crate) fn is_between_tokens(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Series(Series::Tpot | Series::Itl | Series::Icl | Series::Stall, _)
+            | Metric::Scalar(Scalar::TpotEffective)
+    )
+}
+
+/// The share of streams that came in one burst, where most of those did that have enough events to tell.
+pub(crate) fn buffered(scored: &Scored<'_>) -> Option<f64> {
+    let bursts: Vec<bool> = scored.ok().filter_map(is_burst).collect();
+    let share = bursts.iter().filter(|burst| **burst).count() as f64 / bursts.len().max(1) as f64;
+    (share > 0.5).then_some(share)
+}
+
+/// Whether a stream's content came in one burst; `None` where it has too few events to tell.
+///
+/// All of it within 5 % of the time from the request to its last token, and under 1 ms from one event to the
+/// next: a buffering proxy holds the stream back until it is complete, and then passes it on at network speed.
+fn is_burst(sample: &Sample) -> Option<bool> {
+    let (first, last) = (sample.first_token?, sample.last_token?);
+    let gaps = sample.content_events.checked_sub(1).filter(|_| sample.content_events >= BURST_EVENTS)?;
+    let (spread, whole) = ((last - first).0 as f64, (last - sample.intended).0 as f64);
+    Some(spread < BURST_SHARE * whole && spread < BURST_GAP * f64::from(gaps))
 }
 
 /// The share of 429 answers, where there are too many of them to judge latency.
@@ -111,12 +147,11 @@ impl ClientFaults {
     pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health) -> Self {
         // A closed loop has no planned rate to be short of.
         let planned = scored.rates().filter(|_| spec.load.pace.rate().is_some());
-        let short = planned.filter(|rates| {
-            rates.achieved < (1.0 - RATE_SHORT) * rates.planned && rates.behind_secs > LEAST_LATENESS.as_secs_f64()
-        });
-        let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.achieved });
+        let short =
+            planned.filter(|rates| rates.is_short(rates.taken_up) && rates.behind_secs > LEAST_LATENESS.as_secs_f64());
+        let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.taken_up });
 
-        let limit = lateness_limit(spec, |series| series == Series::Ttft);
+        let limit = ttft_lateness(spec);
         let lags = scored.values(Series::SendLag);
         let late = lags.iter().filter(|lag| **lag > limit.0 as f64).count() as f64 / lags.len().max(1) as f64;
         let late = (late > LATE_REQUESTS).then_some(Cause::ClientLate { share: late, limit });
@@ -179,6 +214,11 @@ pub(crate) fn needs_enough_ok(check: &Check, ok: u32, outcome: CheckOutcome) -> 
         }
         outcome => outcome,
     }
+}
+
+/// How much later a first token may come without anyone's notice.
+pub(crate) fn ttft_lateness(spec: &GateSpec) -> Nanos {
+    lateness_limit(spec, |series| series == Series::Ttft)
 }
 
 /// How late a client may be: a share of the tightest bound on the chosen latencies, and never under 5 ms.

@@ -15,7 +15,7 @@ use crate::receive::Receiver;
 use crate::record::Ending;
 use crate::stamped::Stamps;
 use crate::target::{ConnectError, Phases, Target};
-use crate::words::Loss;
+use crate::words::{Loss, other_version};
 
 /// What ends open requests before their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +217,7 @@ pub(crate) fn unanswered(loss: Loss) -> Ending {
             Ending::new(Outcome::Decode, format!("the answer is {words}: is `target.url` an HTTP server?"))
         }
         Loss::Encrypted => Ending::new(Outcome::Decode, ENCRYPTED),
+        Loss::OtherVersion(spoken) => Ending::new(Outcome::Decode, other_version(spoken)),
         Loss::Tls(words) => Ending::new(Outcome::Tls, words),
     }
 }

@@ -15,12 +15,15 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 
 use crate::multiplexed::Multiplexed;
-use crate::stamped::{Sent, Stamps};
+use crate::stamped::{Opening, Sent, Stamps, Told};
 use crate::transport::{Connected, TlsSlot, Transport};
-use crate::words::Loss;
+use crate::words::{Loss, is_refused};
 
 /// The most bytes of a response's head.
 pub(crate) const HEAD: usize = 64 << 10;
+
+/// The most fields in it.
+const HEADERS: usize = 500;
 
 /// A connection, or a share of one.
 pub(crate) struct Connection {
@@ -37,9 +40,9 @@ enum Line {
 /// A connection of HTTP/1.1 and what drives it. Nothing is read from the socket except while its user waits for the
 /// result.
 struct Single {
-    sender: http1::SendRequest<Full<Bytes>>,
+    sender: http1::SendRequest<Full<Told>>,
     /// Absent once the connection is over.
-    driver: Option<http1::Connection<Transport, Full<Bytes>>>,
+    driver: Option<http1::Connection<Transport, Full<Told>>>,
     /// Why it is over.
     fault: Option<hyper::Error>,
 }
@@ -48,6 +51,8 @@ struct Single {
 pub(crate) enum Unanswered {
     /// Not one byte of it was written.
     Unsent,
+    /// The server says that it has not looked at it.
+    Refused(hyper::Error),
     /// The exchange failed.
     Failed(hyper::Error),
 }
@@ -58,7 +63,8 @@ impl Connection {
         let Connected { transport, phases, http, tls_fault } = connected;
         let line = match http {
             HttpVersion::Http1 => {
-                let (sender, driver) = http1::Builder::new().max_buf_size(HEAD).handshake(transport).await?;
+                let (sender, driver) =
+                    http1::Builder::new().max_buf_size(HEAD).max_headers(HEADERS).handshake(transport).await?;
                 Line::One(Box::new(Single { sender, driver: Some(driver), fault: None }))
             }
             HttpVersion::Http2 => {
@@ -84,10 +90,10 @@ impl Connection {
 
     /// Starts an exchange, and tells when its request was sent.
     pub(crate) fn begin(&self) -> Sent {
-        match self.line {
-            Line::One(_) => self.stamps.begin(),
-            Line::Two(_) => self.stamps.begin_beside(),
+        if let Line::One(_) = self.line {
+            self.stamps.begin();
         }
+        Sent::default()
     }
 
     /// How it was lost, by the error of an exchange on it.
@@ -95,18 +101,34 @@ impl Connection {
         if let Some(words) = self.tls_fault.get() {
             return Loss::Tls(words.clone());
         }
+        if self.is_other_version() {
+            return Loss::OtherVersion(self.http());
+        }
         let fault = match &self.line {
             Line::One(single) => single.fault.as_ref(),
             Line::Two(_) => None,
         };
         match Loss::of(error, fault) {
-            Loss::Garbled(_) if self.stamps.is_alerted() => Loss::Encrypted,
+            Loss::Garbled(_) if self.stamps.opening() == Opening::Alert => Loss::Encrypted,
             loss => loss,
         }
     }
 
-    /// Sends a request and waits for the response's head.
-    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unanswered> {
+    /// Whether the server speaks the other version of HTTP. Over TLS both have agreed on one.
+    pub(crate) fn is_other_version(&self) -> bool {
+        match self.line {
+            Line::One(_) => self.stamps.opening() == Opening::Http2,
+            Line::Two(_) => self.stamps.opening() == Opening::Other,
+        }
+    }
+
+    /// Sends a request that has begun, and waits for the response's head.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Bytes>,
+        sent: &Sent,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let request = request.map(|body| Full::new(Told::new(body, &self.stamps, sent)));
         let answered = match &mut self.line {
             Line::One(single) => {
                 let response = single.sender.try_send_request(request);
@@ -116,7 +138,10 @@ impl Connection {
         };
         answered.map_err(|mut error| match error.take_message() {
             Some(_) => Unanswered::Unsent,
-            None => Unanswered::Failed(error.into_error()),
+            None => {
+                let error = error.into_error();
+                if is_refused(&error) { Unanswered::Refused(error) } else { Unanswered::Failed(error) }
+            }
         })
     }
 
@@ -129,16 +154,26 @@ impl Connection {
         }
     }
 
-    /// Another share of it, where it can be shared and stands.
+    /// Another share of it, where it can be shared.
     fn share(&self) -> Option<Self> {
         match &self.line {
-            Line::Two(multiplexed) if multiplexed.is_open() => Some(Self {
+            Line::One(_) => None,
+            Line::Two(multiplexed) => Some(Self {
                 line: Line::Two(multiplexed.clone()),
                 stamps: Arc::clone(&self.stamps),
                 tls_fault: self.tls_fault.clone(),
             }),
-            _ => None,
         }
+    }
+
+    /// Whether it can be shared, and stands.
+    fn is_shared(&self) -> bool {
+        matches!(&self.line, Line::Two(multiplexed) if multiplexed.is_open())
+    }
+
+    /// Whether the server takes one more request on it at once.
+    fn has_room(&self) -> bool {
+        matches!(&self.line, Line::Two(multiplexed) if multiplexed.has_room())
     }
 
     /// Whether it can take a request, and no other has it.
@@ -187,18 +222,20 @@ impl Single {
 pub(crate) struct Pool {
     /// At rest; the one used last is used first.
     idle: RefCell<Vec<Connection>>,
-    /// One for all.
-    shared: RefCell<Option<Connection>>,
+    /// One for all, or as many as it takes for all; the first that has room is used.
+    shared: RefCell<Vec<Connection>>,
 }
 
 impl Pool {
     /// Whether it has a connection that all share.
     pub(crate) fn is_shared(&self) -> bool {
-        self.share().is_some()
+        self.shared.borrow().iter().any(Connection::is_shared)
     }
 
     fn share(&self) -> Option<Connection> {
-        self.shared.borrow().as_ref().and_then(Connection::share)
+        let mut shared = self.shared.borrow_mut();
+        shared.retain(Connection::is_shared);
+        shared.iter().find(|connection| connection.has_room())?.share()
     }
 
     /// Takes a connection that still stands; those the server has closed meanwhile are dropped.
@@ -220,10 +257,10 @@ impl Pool {
         .await
     }
 
-    /// A new connection stands: from now on all may share it, where it can be shared and none is yet.
+    /// A new connection stands: from now on all may share it, where it can be shared and no other has room.
     pub(crate) fn opened(&self, connection: &Connection) {
-        if connection.http() == HttpVersion::Http2 && !self.is_shared() {
-            self.shared.replace(connection.share());
+        if self.share().is_none() {
+            self.shared.borrow_mut().extend(connection.share());
         }
     }
 

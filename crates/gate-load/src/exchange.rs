@@ -11,6 +11,7 @@ use gate_wire::{BodyEnd, Decoder, Event, conclude};
 use http::{HeaderMap, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
 use tokio::time::{Sleep, timeout_at};
 
@@ -29,6 +30,9 @@ const ERROR_BODY: usize = 64 << 10;
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
 /// How long the end of the body is waited for after the terminal event, so that the connection can be kept.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How much of that a request keeps its slot: most servers end the body at once, and the next request then finds the
+/// connection at rest.
+const SLOT_DRAIN: Duration = Duration::from_millis(5);
 
 /// Which connection a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +60,17 @@ impl Timing {
     }
 }
 
-/// Sends a request and follows it to its end. Always gives a sample, and never sends twice.
-pub(crate) async fn measure(client: &Client, prepared: Prepared, timing: Timing, source: Source) -> Measurement {
+/// Sends a request and follows it to its end. Always gives a sample, and sends again only what the server has not looked
+/// at. Its slot is given back when its answer is complete.
+pub(crate) async fn measure(
+    client: &Client,
+    prepared: Prepared,
+    timing: Timing,
+    source: Source,
+    slot: Option<OwnedSemaphorePermit>,
+) -> Measurement {
     let terms = &client.terms;
-    let mut record = Record::new(&prepared.planned, timing);
+    let mut record = Record::new(&prepared.planned, timing, slot);
     let deadline = later(timing.begun(), terms.timeouts.total);
     let ending = terms.within(deadline, exchange(client, &prepared.draft, source, &mut record)).await;
     record.finish(ending, &terms.redactor)
@@ -91,7 +102,7 @@ async fn exchange(client: &Client, draft: &Draft, source: Source, record: &mut R
 async fn answer(
     client: &Client,
     draft: &Draft,
-    source: Source,
+    mut source: Source,
     record: &mut Record,
 ) -> Result<(Connection, Response<Incoming>), Ending> {
     let deadline = first_token_deadline(client, record);
@@ -103,15 +114,25 @@ async fn answer(
             None => connect(client, record).await?,
         };
         let request = draft.request().map_err(|error| Ending::new(Outcome::Cancelled, error.to_string()))?;
-        record.writing(Instant::now(), connection.begin());
-        let answered = timeout_at(deadline.into(), connection.send(request)).await;
+        let sent = connection.begin();
+        record.writing(Instant::now(), sent.clone());
+        let answered = timeout_at(deadline.into(), connection.send(request, &sent)).await;
         match answered.map_err(|_| no_first_token(client))? {
             Ok(response) => return Ok((connection, response)),
             Err(Unanswered::Unsent) if !is_new => {
                 tracing::debug!("a connection closed before the request was written; another takes it");
             }
+            Err(Unanswered::Refused(_)) if !is_new => {
+                tracing::debug!("the server takes no more on this connection; a new one takes the request");
+                source = Source::New;
+            }
+            Err(Unanswered::Unsent) if connection.is_other_version() => {
+                return Err(unanswered(Loss::OtherVersion(connection.http())));
+            }
             Err(Unanswered::Unsent) => return Err(unanswered(Loss::Closed)),
-            Err(Unanswered::Failed(error)) => return Err(unanswered(connection.loss(&error))),
+            Err(Unanswered::Failed(error) | Unanswered::Refused(error)) => {
+                return Err(unanswered(connection.loss(&error)));
+            }
         }
     }
 }
@@ -238,7 +259,16 @@ async fn stream(
     let mut terminal = None;
     let end = loop {
         let wait = Wait::next(client, record, terminal);
-        let Some(frame) = patience.wait(wait.deadline(), connection.drive(body.frame())).await else {
+        let kept_until = terminal.filter(|_| record.has_slot()).map(|terminal| terminal + SLOT_DRAIN);
+        let until = kept_until.unwrap_or(wait.deadline());
+        let frame = patience.wait(until, connection.drive(body.frame())).await;
+        if frame.is_none() && kept_until.is_some() {
+            record.free_slot();
+            continue;
+        }
+        // Where bytes never pause, the timer is not looked at.
+        let is_late = |frame: &_| matches!(frame, Some(Ok(_))) && stamps.last().at > wait.deadline();
+        let Some(frame) = frame.filter(|frame| !is_late(frame)) else {
             match wait {
                 Wait::FirstToken(_) => return no_first_token(client),
                 Wait::NextEvent(_) => {
@@ -280,7 +310,9 @@ async fn stream(
                         return Ending::new(Outcome::Decode, format!("the answer's framing is broken: it is {words}"));
                     }
                     // The decoder's state says whether anything is missing.
-                    Loss::Closed | Loss::Garbled(_) | Loss::Encrypted => break BodyEnd::Clean,
+                    Loss::Closed | Loss::Garbled(_) | Loss::Encrypted | Loss::OtherVersion(_) => {
+                        break BodyEnd::Clean;
+                    }
                 }
             }
         }

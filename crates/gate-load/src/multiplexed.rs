@@ -1,13 +1,16 @@
 //! HTTP/2: one connection for many requests at once.
 //!
-//! More requests than the server takes at once (`MAX_CONCURRENT_STREAMS`) wait for their turn on the same connection:
-//! the limit is the server's, and so is the wait.
+//! Where that has as many as the server takes at once (`MAX_CONCURRENT_STREAMS`), another is opened, as the pools of
+//! other clients do: the limit is one of connections, and says nothing of how fast the server is. A server that lowers
+//! it later makes a request wait; what waits is not sent yet, so that the wait is part of its `write`.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::{HeaderMap, Request, Response, Uri, header, uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -15,6 +18,7 @@ use hyper::client::conn::{TrySendError, http2};
 use hyper::rt::{Executor, Read, ReadBufCursor, Write};
 use tokio::task::spawn_local;
 
+use crate::stamped::Told;
 use crate::transport::Transport;
 
 /// How much of one answer may lie unread. What is decoded is read at once, so that no answer comes near it.
@@ -30,26 +34,41 @@ const ROUNDS: u32 = 2;
 /// A share of a connection.
 #[derive(Clone)]
 pub(crate) struct Multiplexed {
-    sender: http2::SendRequest<Full<Bytes>>,
+    sender: http2::SendRequest<Full<Told>>,
     scheme: uri::Scheme,
+    /// How many requests the server takes at once.
+    limit: Rc<Cell<usize>>,
+    /// Held by each share.
+    shares: Rc<()>,
 }
 
 impl Multiplexed {
     /// HTTP/2 over a transport. What drives the connection is spawned, and ends with its last share.
     pub(crate) async fn new(transport: Transport, scheme: uri::Scheme) -> Result<Self, hyper::Error> {
-        let (sender, driver) = http2::Builder::new(Local)
+        let heard = Rc::new(Cell::new(false));
+        let (sender, mut driver) = http2::Builder::new(Local)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(HEAD)
-            .handshake(ByRounds { transport, left: 0 })
+            .handshake(ByRounds { transport, left: 0, heard: Rc::clone(&heard) })
             .await?;
+        // The first that a server says is how many it takes.
+        let limit = Rc::new(Cell::new(1));
+        let known = Rc::clone(&limit);
         spawn_local(async move {
+            let driven = poll_fn(|cx| {
+                let driven = Pin::new(&mut driver).poll(cx);
+                if heard.get() {
+                    known.set(driver.current_max_send_streams());
+                }
+                driven
+            });
             // Each request is told why by its own error.
-            if let Err(error) = driver.await {
+            if let Err(error) = driven.await {
                 tracing::debug!(%error, "a connection ended");
             }
         });
-        Ok(Self { sender, scheme })
+        Ok(Self { sender, scheme, limit, shares: Rc::default() })
     }
 
     /// Whether it takes requests.
@@ -57,11 +76,16 @@ impl Multiplexed {
         !self.sender.is_closed()
     }
 
+    /// Whether the server takes one more request at once than there are other shares.
+    pub(crate) fn has_room(&self) -> bool {
+        Rc::strong_count(&self.shares) <= self.limit.get()
+    }
+
     /// Sends a request and waits for the response's head.
     pub(crate) async fn send(
         &mut self,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+        mut request: Request<Full<Told>>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Told>>>> {
         *request.uri_mut() = self.absolute(request.uri(), request.headers());
         request.headers_mut().remove(header::HOST);
         self.sender.try_send_request(request).await
@@ -94,6 +118,8 @@ struct ByRounds {
     transport: Transport,
     /// Rounds until it may be read.
     left: u32,
+    /// Whether anything has come.
+    heard: Rc<Cell<bool>>,
 }
 
 impl Read for ByRounds {
@@ -107,6 +133,7 @@ impl Read for ByRounds {
         let read = Pin::new(&mut this.transport).poll_read(cx, to);
         if read.is_ready() {
             this.left = ROUNDS;
+            this.heard.set(true);
         }
         read
     }

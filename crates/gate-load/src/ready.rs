@@ -15,7 +15,7 @@ use crate::exchange::error_body;
 use crate::requests::{Draft, Writer};
 use crate::target::ConnectError;
 use crate::tls::TlsFault;
-use crate::words::Loss;
+use crate::words::{Loss, other_version};
 
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -132,8 +132,10 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
         Ok(request) => request,
         Err(error) => return Reply::Never(error.to_string()),
     };
-    match timeout(wait, connection.send(request)).await {
+    let sent = connection.begin();
+    match timeout(wait, connection.send(request, &sent)).await {
         Ok(Ok(response)) => {
+            client.terms.target.answered(connection.http());
             let status = response.status();
             if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
                 && let Some(forward) = client.terms.target.forward()
@@ -145,12 +147,20 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
             }
             reply(status, name)
         }
+        // It spoke before it was asked.
+        Ok(Err(Unanswered::Unsent)) if connection.is_other_version() => {
+            Reply::Never(other_version(connection.http()).to_owned())
+        }
         Ok(Err(Unanswered::Unsent)) => Reply::NotYet("the server closed the connection at once".to_owned()),
-        Ok(Err(Unanswered::Failed(error))) => match connection.loss(&error) {
+        Ok(Err(Unanswered::Failed(error) | Unanswered::Refused(error))) => match connection.loss(&error) {
             Loss::Encrypted => Reply::Never(ENCRYPTED.to_owned()),
+            Loss::OtherVersion(spoken) => Reply::Never(other_version(spoken).to_owned()),
             Loss::Tls(words) => Reply::Never(words),
             // It answers, if in a strange way: what it says then is the run's to tell.
-            Loss::Garbled(_) => Reply::Ready,
+            Loss::Garbled(_) => {
+                client.terms.target.answered(connection.http());
+                Reply::Ready
+            }
             // The port of a container again.
             loss => Reply::NotYet(unanswered(loss).message.unwrap_or_default()),
         },

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use gate_model::{MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sample};
 use gate_wire::{EventKind, StreamState};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::exchange::Timing;
 use crate::stamped::{Receipt, Sent, Stamps};
@@ -28,6 +29,8 @@ impl Ending {
 pub(crate) struct Record {
     sample: Sample,
     timing: Timing,
+    /// Its slot, where they are limited.
+    slot: Option<OwnedSemaphorePermit>,
     /// Of the request on the connection in use.
     sent: Option<Sent>,
     /// The last event of any kind.
@@ -49,16 +52,26 @@ pub(crate) struct Measurement {
 
 impl Record {
     /// A request that the schedule has taken up.
-    pub(crate) fn new(planned: &PlannedRequest, timing: Timing) -> Self {
-        let Timing { zero, intended, start, slot } = timing;
-        let cap_wait = slot.map(|slot| slot.saturating_duration_since(start).into());
+    pub(crate) fn new(planned: &PlannedRequest, timing: Timing, slot: Option<OwnedSemaphorePermit>) -> Self {
+        let Timing { zero, intended, start, slot: since } = timing;
+        let cap_wait = since.map(|since| since.saturating_duration_since(start).into());
         let sample = Sample { intended, start: Some(zero.point(start)), cap_wait, ..Sample::unsent(planned) };
-        Self { sample, timing, sent: None, last_event: None, wanted: None, text: None }
+        Self { sample, timing, slot, sent: None, last_event: None, wanted: None, text: None }
     }
 
     /// From when its time limits count.
     pub(crate) fn begun(&self) -> Instant {
         self.timing.begun()
+    }
+
+    /// Whether it has a slot.
+    pub(crate) fn has_slot(&self) -> bool {
+        self.slot.is_some()
+    }
+
+    /// Gives its slot back.
+    pub(crate) fn free_slot(&mut self) {
+        self.slot = None;
     }
 
     fn point(&self, at: Instant) -> Nanos {
@@ -160,7 +173,9 @@ impl Record {
 
     /// The sample, and what else there is to say.
     pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Measurement {
-        self.sample.sent = self.sent.as_ref().and_then(Sent::at).map(|sent| self.point(sent));
+        let sent = self.sent.as_ref().and_then(Sent::at).map(|sent| self.point(sent));
+        // A server may answer before it was told all.
+        self.sample.sent = sent.filter(|sent| self.sample.headers.is_none_or(|headers| *sent <= headers));
         self.sample.outcome = ending.outcome;
         self.sample.error = ending.message.map(|message| clean(&message, redactor));
         Measurement { sample: self.sample, wanted: self.wanted, text: self.text }

@@ -10,7 +10,6 @@ use gate_model::{
 };
 use gate_wire::{Ask, Dialect, WireRequest, dialect, sign};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
-use http_body_util::Full;
 use tokio::sync::{mpsc, oneshot};
 use url::{Position, Url};
 
@@ -29,7 +28,7 @@ pub(crate) struct Prepared {
 
 /// A request that only lacks what ages: a signature.
 pub(crate) struct Draft {
-    request: Request<Full<Bytes>>,
+    request: Request<Bytes>,
     unsigned: Option<Box<Unsigned>>,
 }
 
@@ -42,7 +41,7 @@ struct Unsigned {
 
 impl Draft {
     /// The request as it is sent now.
-    pub(crate) fn request(&self) -> Result<Request<Full<Bytes>>, LoadError> {
+    pub(crate) fn request(&self) -> Result<Request<Bytes>, LoadError> {
         let mut request = self.request.clone();
         if let Some(Unsigned { wire, host, credentials }) = self.unsigned.as_deref() {
             for (name, text) in &sign(wire, host, credentials, SystemTime::now())? {
@@ -154,7 +153,7 @@ impl Writer {
             extra_body: &self.extra_body,
         };
         let wire = self.dialect.request(&self.base, self.key.as_ref(), &ask);
-        let mut request = Request::new(Full::default());
+        let mut request = Request::new(Bytes::new());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri(&wire.path)?;
         let headers = request.headers_mut();
@@ -165,10 +164,10 @@ impl Writer {
             headers.insert(name.clone(), value.clone());
         }
         let Some(credentials) = &self.signer else {
-            *request.body_mut() = Full::new(wire.body.into());
+            *request.body_mut() = wire.body.into();
             return Ok(Draft { request, unsigned: None });
         };
-        *request.body_mut() = Full::new(wire.body.clone().into());
+        *request.body_mut() = wire.body.clone().into();
         let unsigned = Unsigned { wire, host: self.host.clone(), credentials: credentials.clone() };
         Ok(Draft { request, unsigned: Some(Box::new(unsigned)) })
     }
@@ -189,7 +188,7 @@ impl Writer {
         let Draft { mut request, .. } = self.hello()?;
         *request.method_mut() = Method::GET;
         *request.uri_mut() = self.uri(path)?;
-        *request.body_mut() = Full::default();
+        *request.body_mut() = Bytes::new();
         request.headers_mut().remove(header::CONTENT_TYPE);
         request.headers_mut().remove(header::ACCEPT);
         Ok(Draft { request, unsigned: None })

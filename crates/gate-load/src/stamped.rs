@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use bytes::{Buf, Bytes};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -39,10 +40,8 @@ struct Times {
     closed: Option<Instant>,
     /// When the last bytes were handed to the socket.
     written: Option<Instant>,
-    /// The same, once nothing waits to be written.
-    flushed: Option<Instant>,
-    /// Requests that wait to be written, on a connection that several share.
-    unsent: Vec<(Instant, Arc<OnceLock<Instant>>)>,
+    /// Requests whose last bytes are taken to be written, but may still wait for it.
+    unflushed: Vec<Sent>,
     /// The read that completed the last content event.
     content: u64,
     /// Whether the socket is asked, at the next read, if the peer has closed.
@@ -58,7 +57,22 @@ struct Times {
 }
 
 /// How many of the first bytes are kept.
-const OPENING: usize = 2;
+const OPENING: usize = 5;
+
+/// What the first bytes that came begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// None came.
+    Nothing,
+    /// A TLS alert: what a TLS server says to plain HTTP.
+    Alert,
+    /// TLS.
+    Tls,
+    /// HTTP/2: its first frame holds settings.
+    Http2,
+    /// Anything else.
+    Other,
+}
 
 impl Stamps {
     /// The stamps of a new connection.
@@ -71,19 +85,8 @@ impl Stamps {
     }
 
     /// Starts a new exchange, the only one on the connection.
-    pub(crate) fn begin(self: &Arc<Self>) -> Sent {
-        let mut times = self.times();
-        times.read = None;
-        times.written = None;
-        times.flushed = None;
-        Sent::Alone(Arc::clone(self))
-    }
-
-    /// Starts a new exchange beside others.
-    pub(crate) fn begin_beside(&self) -> Sent {
-        let sent = Arc::new(OnceLock::new());
-        self.times().unsent.push((Instant::now(), Arc::clone(&sent)));
-        Sent::Beside(sent)
+    pub(crate) fn begin(&self) {
+        self.times().read = None;
     }
 
     /// The last read.
@@ -109,9 +112,16 @@ impl Stamps {
         self.times().is_doubted = true;
     }
 
-    /// Whether the first bytes that came are those of a TLS alert: what a TLS server says to plain HTTP.
-    pub(crate) fn is_alerted(&self) -> bool {
-        self.times().opening == [0x15, 0x03]
+    /// What the first bytes that came begin.
+    pub(crate) fn opening(&self) -> Opening {
+        match *self.times().opening {
+            [] => Opening::Nothing,
+            [0x15, 0x03, ..] => Opening::Alert,
+            [0x16, 0x03, ..] => Opening::Tls,
+            // Length, kind and flags of the frame.
+            [0, 0, _, 4, 0] => Opening::Http2,
+            _ => Opening::Other,
+        }
     }
 
     /// A read gave these bytes at this instant; none where the peer has closed.
@@ -148,21 +158,45 @@ impl Stamps {
     }
 }
 
-/// When a request was sent.
-pub(crate) enum Sent {
-    /// Of a connection's only exchange: when all of it was last written.
-    Alone(Arc<Stamps>),
-    /// Of one beside others: when something was first written after it. Of a body that is longer than the server's
-    /// window that is the beginning.
-    Beside(Arc<OnceLock<Instant>>),
-}
+/// When the last bytes of a request were handed to the socket, once they were.
+#[derive(Clone, Default)]
+pub(crate) struct Sent(Arc<OnceLock<Instant>>);
 
 impl Sent {
-    /// When the last bytes of it were handed to the socket; `None` before all of them were.
+    /// `None` before all of them were. A request without a body never tells.
     pub(crate) fn at(&self) -> Option<Instant> {
-        match self {
-            Self::Alone(stamps) => stamps.times().flushed,
-            Self::Beside(sent) => sent.get().copied(),
+        self.0.get().copied()
+    }
+}
+
+/// The body of a request that tells when it was sent. HTTP/2 takes a body once the server lets its stream begin, and as
+/// far as its window reaches.
+pub(crate) struct Told {
+    bytes: Bytes,
+    stamps: Arc<Stamps>,
+    sent: Sent,
+}
+
+impl Told {
+    /// A body that is written to the connection with these stamps.
+    pub(crate) fn new(bytes: Bytes, stamps: &Arc<Stamps>, sent: &Sent) -> Self {
+        Self { bytes, stamps: Arc::clone(stamps), sent: sent.clone() }
+    }
+}
+
+impl Buf for Told {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if count > 0 && self.bytes.is_empty() {
+            self.stamps.times().unflushed.push(self.sent.clone());
         }
     }
 }
@@ -225,10 +259,9 @@ impl AsyncWrite for Stamped {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         {
-            let mut times = this.stamps.times();
-            times.flushed = times.written;
-            if let Some(written) = times.written {
-                times.unsent.retain(|(begun, sent)| written < *begun || sent.set(written).is_err());
+            let Times { written, unflushed, .. } = &mut *this.stamps.times();
+            for Sent(sent) in unflushed.drain(..) {
+                written.map(|written| sent.set(written));
             }
         }
         Pin::new(&mut this.stream).poll_flush(cx)

@@ -24,7 +24,7 @@ pub(crate) struct Target {
     tls: Option<Tls>,
     /// Without TLS.
     http: HttpVersion,
-    /// What the first connection spoke.
+    /// What the first answer spoke.
     spoken: OnceLock<HttpVersion>,
 }
 
@@ -142,7 +142,12 @@ impl Target {
         self.proxy().map_or("target.url", |proxy| proxy.variable)
     }
 
-    /// How it was reached; `None` where it never was.
+    /// It has answered, in this version of HTTP.
+    pub(crate) fn answered(&self, http: HttpVersion) {
+        self.spoken.get_or_init(|| http);
+    }
+
+    /// How it was reached; `None` where it never answered.
     pub(crate) fn reached(&self) -> Option<Reached> {
         let http = *self.spoken.get()?;
         Some(Reached { addresses: self.peer.addresses(), proxy: self.proxy().map(|proxy| proxy.url.clone()), http })
@@ -170,7 +175,7 @@ impl Target {
         let connect = start.elapsed().saturating_sub(dns.unwrap_or_default());
         let stream = Stamped::new(socket, Arc::clone(stamps));
         let plainly = Phases { dns, connect, tls: None };
-        let connected = match &self.tls {
+        Ok(match &self.tls {
             None => {
                 Connected { transport: plain(stream), phases: plainly, http: self.http, tls_fault: TlsSlot::default() }
             }
@@ -181,9 +186,7 @@ impl Target {
                 let phases = Phases { tls: Some(start.elapsed()), ..plainly };
                 Connected { transport: secured.transport, phases, http: secured.http, tls_fault: secured.fault }
             }
-        };
-        self.spoken.get_or_init(|| connected.http);
-        Ok(connected)
+        })
     }
 
     /// Opens a socket to the target, and says how long its name was looked up.

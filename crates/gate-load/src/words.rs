@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use gate_model::Redactor;
+use gate_model::{HttpVersion, Redactor};
 use http::StatusCode;
 
 /// The most characters of a message.
@@ -33,6 +33,8 @@ pub(crate) enum Loss {
     Garbled(String),
     /// What came is TLS, over plain HTTP.
     Encrypted,
+    /// What came is the other version of HTTP than this one, which was spoken without TLS.
+    OtherVersion(HttpVersion),
     /// By a TLS error after the handshake, in words.
     Tls(String),
     /// The server ended this request over HTTP/2, in words.
@@ -82,6 +84,32 @@ impl Loss {
     fn garbled(error: &dyn Error) -> Self {
         Self::Garbled(format!("not HTTP/1.1 ({error})"))
     }
+}
+
+/// What it means that a server speaks another version of HTTP than this one, without TLS.
+pub(crate) fn other_version(spoken: HttpVersion) -> &'static str {
+    match spoken {
+        HttpVersion::Http1 => {
+            "the server speaks HTTP/2 without TLS, and was asked in HTTP/1.1, which `load.http: auto` is without TLS: \
+             use `load.http: 2`"
+        }
+        HttpVersion::Http2 => {
+            "the server does not speak HTTP/2 without TLS: use `load.http: auto`, or have it accept HTTP/2 with prior \
+             knowledge (h2c)"
+        }
+    }
+}
+
+/// Whether the server said, over HTTP/2, that it has not looked at a request: another connection may take it.
+pub(crate) fn is_refused(error: &hyper::Error) -> bool {
+    cause::<h2::Error>(error).is_some_and(|error| {
+        error.is_remote()
+            && match error.reason() {
+                Some(h2::Reason::REFUSED_STREAM) => error.is_reset(),
+                Some(h2::Reason::NO_ERROR) => error.is_go_away(),
+                _ => false,
+            }
+    })
 }
 
 /// The cause of this kind.

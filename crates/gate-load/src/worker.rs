@@ -137,7 +137,7 @@ async fn phases(
         let timing = Timing { zero, intended: zero.point(start), start, slot: None };
         // Each opens a connection for the pool, except where one serves all.
         let source = if client.pool.is_shared() { Source::Pool } else { Source::New };
-        let _ = reply.send(measure(&client, prepared, timing, source).await);
+        let _ = reply.send(measure(&client, prepared, timing, source, None).await);
     }
     // The epoch waits for the text of each thread's first request.
     let first = client.terms.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
@@ -231,9 +231,8 @@ impl Measured {
             };
             common.counts.sent.fetch_add(1, Ordering::Relaxed);
             common.counts.open.fetch_add(1, Ordering::Relaxed);
-            let Measurement { sample, text, .. } = measure(&client, prepared, timing, source).await;
+            let Measurement { sample, text, .. } = measure(&client, prepared, timing, source, permit).await;
             let end = timing.zero.point(Instant::now());
-            drop(permit);
             common.counts.open.fetch_sub(1, Ordering::Relaxed);
             let text = text.filter(|_| sample.outcome == Outcome::Ok);
             let text = text.and_then(|text| terms.texts.as_ref()?.keep(text));

@@ -240,7 +240,10 @@ impl Metric {
                 "Σ (last token − first token) ÷ Σ output tokens, over ok requests: a ratio of sums"
             }
             Self::Scalar(Scalar::Goodput) => "requests that are ok and within every `slo:` bound, per second",
-            Self::Scalar(Scalar::AchievedRate) => "requests sent per second, against the plan's own times",
+            Self::Scalar(Scalar::AchievedRate) => {
+                "requests that went out per second, against the plan's own times; under `load.concurrency` they go out \
+                 when they have a slot"
+            }
             Self::Scalar(Scalar::ClientCpu) => "CPU time of this process ÷ (elapsed × cores it may use)",
         }
     }
@@ -270,10 +273,11 @@ impl Metric {
     }
 
     /// The names that are offered to a person: every series with its common summaries, every error kind, every scalar.
+    /// A host's name is looked up once, before the load: no check can be on that.
     #[must_use]
     pub fn common_names() -> Vec<String> {
         let mut names = Vec::new();
-        for series in Series::ALL {
+        for series in Series::ALL.into_iter().filter(|series| *series != Series::Dns) {
             for summary in ["p50", "p90", "p95", "p99", "max"] {
                 names.push(format!("{}.{summary}", series.name()));
             }

@@ -74,9 +74,13 @@ impl From<std::time::Duration> for Nanos {
     }
 }
 
+/// As a [`Quantity`]; whole seconds up to ten minutes as a person writes them: `1 s`, not `1,000 ms`.
 impl fmt::Display for Nanos {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Quantity::time(*self).fmt(out)
+        match (self.0 / 1_000_000_000, self.0 % 1_000_000_000) {
+            (seconds @ 1..600, 0) => write!(out, "{seconds} s"),
+            _ => Quantity::time(*self).fmt(out),
+        }
     }
 }
 

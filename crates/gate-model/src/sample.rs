@@ -207,16 +207,38 @@ impl Sample {
         }
     }
 
-    /// What in it contradicts itself: its points in time must be in order.
+    /// When it went out: it was taken up, and had its slot where there is a concurrency cap.
+    #[must_use]
+    pub fn went_out(&self) -> Option<Nanos> {
+        Some(self.start? + self.cap_wait.unwrap_or(Nanos::ZERO))
+    }
+
+    /// What in it contradicts itself: its points in time must be in order, no duration is below zero, and a part of
+    /// its events is no more than all of them.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let points = [Some(self.intended), self.start, self.first_event, self.first_token, self.last_token];
+        let index = self.index;
+        let durations = [
+            ("cap_wait", self.cap_wait),
+            ("dns", self.dns),
+            ("connect", self.connect),
+            ("tls", self.tls),
+            ("longest_gap", self.longest_gap),
+        ];
+        if let Some((name, _)) = durations.into_iter().find(|(_, time)| time.is_some_and(|time| time < Nanos::ZERO)) {
+            return Err(format!("`{name}` of request {index} is below zero"));
+        }
+        let points =
+            [Some(self.intended), self.start, self.went_out(), self.first_event, self.first_token, self.last_token];
         let reached: Vec<Nanos> = points.into_iter().flatten().collect();
         let answer = self.first_answer.is_none_or(|answer| self.first_token.is_some_and(|token| token <= answer));
-        if reached.is_sorted() && answer {
-            Ok(())
-        } else {
-            Err(format!("the times of request {} are out of order", self.index))
+        if !(reached.is_sorted() && answer) {
+            return Err(format!("the times of request {index} are out of order"));
         }
+        if self.coalesced > self.content_events {
+            let (coalesced, content) = (self.coalesced, self.content_events);
+            return Err(format!("request {index} has {coalesced} coalesced events of {content}"));
+        }
+        Ok(())
     }
 
     /// Counts a content event: the first and the last token, the gap since the one before and, for the first

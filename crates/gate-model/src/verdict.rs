@@ -90,6 +90,11 @@ pub enum Cause {
     },
     /// The output tokens are estimated from events, and the spec does not accept that.
     EstimatedTokens,
+    /// Most streams arrived in one burst, so the times between their tokens say nothing.
+    Buffered {
+        /// The share of streams.
+        share: f64,
+    },
     /// The run was interrupted before its first look.
     Interrupted,
 }
@@ -233,6 +238,17 @@ pub enum Finding {
         metric: Metric,
         /// The design effect.
         design_effect: f64,
+        /// Whether requests waited for slots under a concurrency cap, which alone brings it about.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        capped: bool,
+    },
+    /// Requests waited long for a slot under the spec's concurrency cap.
+    CapWait {
+        /// The median wait.
+        p50: Nanos,
+        /// The requests per second that went out, where the cap kept the planned rate from being reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_at: Option<f64>,
     },
     /// All tokens of most streams arrive in one burst: a buffering proxy, so TPOT is meaningless.
     Buffered {
@@ -290,22 +306,33 @@ pub enum Finding {
         /// The last day it worked.
         until: String,
     },
-    /// More than one replica answered, as the spec's `replica_header` names them.
+    /// The replicas that answered, as the spec's `replica_header` names them; one too.
     Replicas {
         /// Each with its requests, most frequent first; at most ten.
         answered: Vec<(String, u32)>,
         /// How many there are.
         count: u32,
     },
+    /// No answer had the header that the spec's `replica_header` names.
+    NoReplicaHeader {
+        /// The header.
+        header: String,
+    },
     /// More than one model answered, as the server names it.
     Models {
         /// Each with its requests, most frequent first; at most ten.
         answered: Vec<(String, u32)>,
+        /// How many there are.
+        #[serde(default)]
+        count: u32,
     },
     /// More than one `system_fingerprint` was given.
     Fingerprints {
         /// Each with its requests, most frequent first; at most ten.
         answered: Vec<(String, u32)>,
+        /// How many there are.
+        #[serde(default)]
+        count: u32,
     },
     /// Streams began again in their middle: another stream was spliced in, or the same one repeated.
     Restarted {

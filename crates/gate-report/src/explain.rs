@@ -147,7 +147,7 @@ fn better(metric: Metric) -> &'static str {
 
 fn tokens(needed: bool) -> String {
     let words = "from the server's usage, else from the spec's `prompts.tokenizer`; with neither they are estimated, \
-                 and a check on them cannot be measured unless the spec says `tokens: accept_estimate`";
+                 and a check on them cannot be measured unless the spec says `prompts.tokens: accept_estimate`";
     if needed { words.to_owned() } else { String::new() }
 }
 

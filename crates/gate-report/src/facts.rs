@@ -1,8 +1,8 @@
 //! The facts of a run, a line each.
 
 use gate_model::{
-    Figure, Health, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached, Series, Stamping,
-    TokenSource, Verdict,
+    Figure, Health, HttpVersion, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached, Series,
+    Stamping, TokenSource, Verdict,
 };
 
 use crate::command::flags;
@@ -70,12 +70,14 @@ fn target(verdict: &Verdict) -> String {
     let model = run.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
     // The engine is this process: there is no way to it.
     let reached = run.reached.as_ref().filter(|_| !verdict.simulated);
-    let reached = reached.map(|reached| format!("; {}", way(&run.target, reached))).unwrap_or_default();
+    let reached = reached.and_then(|reached| way(&run.target, reached));
+    let reached = reached.map(|way| format!("; {way}")).unwrap_or_default();
     format!("{}{model}{reached}", run.target)
 }
 
-/// How the target was reached: `HTTP/2 at 203.0.113.7, the first of 3 addresses`.
-fn way(target: &str, reached: &Reached) -> String {
+/// How the target was reached: `HTTP/2 at 203.0.113.7, the first of 3 addresses`; `None` where that is what its URL
+/// says.
+fn way(target: &str, reached: &Reached) -> Option<String> {
     let proxy = reached.proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}")).unwrap_or_default();
     // An address that the target is named by is no news.
     let address = reached.addresses.first().filter(|address| !target.contains(*address));
@@ -83,7 +85,8 @@ fn way(target: &str, reached: &Reached) -> String {
         1 => format!(" at {address}"),
         several => format!(" at {address}, the first of {several} addresses"),
     });
-    format!("{}{proxy}{}", words::http_version(reached.http), address.unwrap_or_default())
+    let is_news = reached.http != HttpVersion::Http1 || reached.proxy.is_some() || address.is_some();
+    is_news.then(|| format!("{}{proxy}{}", words::http_version(reached.http), address.unwrap_or_default()))
 }
 
 fn requests(verdict: &Verdict) -> String {
@@ -172,7 +175,7 @@ fn client(verdict: &Verdict) -> String {
         health.loop_delay_p95.map(|delay| format!("wakes late by {} (p95)", time(delay))),
     ];
     let mut parts: Vec<String> = parts.into_iter().flatten().collect();
-    if !parts.is_empty() {
+    if !parts.is_empty() && health.is_recorded() {
         parts.extend(stamps(health));
     }
     parts.join("; ")

@@ -162,8 +162,9 @@ mod tests {
             Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() },
             Finding::WaiverEnded { check: text.clone(), until: text.clone() },
             Finding::Replicas { answered: vec![(text.clone(), 2), (text.clone(), 1)], count: 2 },
-            Finding::Models { answered: vec![(text.clone(), 2), (text.clone(), 1)] },
-            Finding::Fingerprints { answered: vec![(text.clone(), 2), (text.clone(), 1)] },
+            Finding::Models { answered: vec![(text.clone(), 2), (text.clone(), 1)], count: 2 },
+            Finding::Fingerprints { answered: vec![(text.clone(), 2), (text.clone(), 1)], count: 2 },
+            Finding::NoReplicaHeader { header: text.clone() },
         ];
         verdict.run.reached =
             Some(Reached { addresses: vec![text.clone()], proxy: Some(text.clone()), http: HttpVersion::Http1 });

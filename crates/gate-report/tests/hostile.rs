@@ -35,8 +35,8 @@ mod tests {
         verdict.findings = vec![
             Finding::Failure { outcome: Outcome::StreamError, count: 2, message: text.clone() },
             Finding::Replicas { answered: answered.clone(), count: 2 },
-            Finding::Models { answered: answered.clone() },
-            Finding::Fingerprints { answered },
+            Finding::Models { answered: answered.clone(), count: 2 },
+            Finding::Fingerprints { answered, count: 2 },
         ];
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);

@@ -7,7 +7,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use gate_model::Verdict;
+    use gate_model::{Cause, CheckOutcome, EndReason, HttpVersion, Reached, Status, Verdict};
     use gate_report::{Style, comment, junit, terminal, verdict_json};
     use quick_xml::events::Event;
 
@@ -82,6 +82,43 @@ mod tests {
             assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict, "{name}");
             assert!(text.ends_with("}\n"), "{name}");
         }
+    }
+
+    /// What a report says of a verdict whose first check could not be measured for this cause.
+    fn unmeasured(cause: Cause) -> String {
+        let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "passed").unwrap();
+        verdict.status = Status::CouldNotMeasure;
+        verdict.checks[0].outcome = CheckOutcome::CouldNotMeasure { cause };
+        (verdict.checks[0].seen, verdict.checks[0].evidence) = (None, None);
+        terminal(&verdict, Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_first_sentence_names_the_metric_without_a_value_and_ends_once() {
+        let (_, verdict) = verdicts().into_iter().find(|(name, _)| name == "passed").unwrap();
+        let expected = format!("No request had a value for `{}`.", verdict.checks[0].check.metric);
+        assert!(unmeasured(Cause::NoData).contains(&expected), "{}", unmeasured(Cause::NoData));
+        let question = "is `target.url` `http://`, not `https://`?".to_owned();
+        let asked = unmeasured(Cause::NotRun(EndReason::NotReady(question)));
+        assert!(asked.contains("not `https://`?") && !asked.contains("?."), "{asked}");
+    }
+
+    #[test]
+    fn the_way_to_the_target_is_said_where_it_is_news() {
+        let said = |http: HttpVersion, address: &str, proxy: Option<&str>| {
+            let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "passed").unwrap();
+            let proxy = proxy.map(str::to_owned);
+            verdict.run.reached = Some(Reached { addresses: vec![address.to_owned()], proxy, http });
+            let text = terminal(&verdict, Style::Plain);
+            let (_, target) = text.split_once("\ntarget ").unwrap();
+            target.split("\nrequests").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let plain = "http://127.0.0.1:8000/v1, model llama-3.1-8b-instruct";
+        assert_eq!(said(HttpVersion::Http1, "127.0.0.1", None), plain);
+        assert_eq!(said(HttpVersion::Http2, "127.0.0.1", None), format!("{plain}; HTTP/2"));
+        assert_eq!(said(HttpVersion::Http1, "203.0.113.7", None), format!("{plain}; HTTP/1.1 at 203.0.113.7"));
+        let through = format!("{plain}; HTTP/1.1 through the proxy http://p:1 at 203.0.113.7");
+        assert_eq!(said(HttpVersion::Http1, "203.0.113.7", Some("http://p:1")), through);
     }
 
     #[test]

@@ -204,8 +204,23 @@ mod tests {
         let (plan, checks) = (plan(&[2], 1), powers());
         let text = plan_text(&PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] }, Style::Plain);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("open loop, 2/s, Poisson arrivals, at most 8 at once"), "{text}");
+        let cap = "open loop, 2/s, Poisson arrivals, at most 8 at once, and waiting for a slot counts";
+        assert!(words.contains(cap), "{text}");
         assert!(words.contains("HTTP/1.1, the kernel's clock"), "{text}");
+    }
+
+    #[test]
+    fn a_closed_loop_wider_than_its_requests_says_so() {
+        let loaded = |concurrency: u32| {
+            let mut spec = spec();
+            spec.load.pace = Pace::Closed { concurrency };
+            let (plan, checks) = (plan(&[30, 50], 1), powers());
+            let text = plan_text(&PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] }, Style::Plain);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(loaded(50).contains("closed loop, 50 at once, seed"), "{}", loaded(50));
+        let wide = "closed loop, 200 at once (at most 50 are ever open: all of them from the start), seed";
+        assert!(loaded(200).contains(wide), "{}", loaded(200));
     }
 
     #[test]

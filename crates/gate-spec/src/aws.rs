@@ -62,7 +62,7 @@ impl Read<'_, '_> {
         if let Err(flaw) = Leaf::Credential.read(value) {
             let message = format!("the environment variable `{name}` {}", flaw.problem);
             let problem = Problem::error(self.context.site("target.api"), message);
-            self.context.problems.push(problem.hint(flaw.hint));
+            self.context.problems.push(problem.hint("set it again, as one line"));
         }
         Some(value.to_owned()).filter(|value| !value.is_empty())
     }

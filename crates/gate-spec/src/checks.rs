@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Aggregate, Bound, Check, Decide, Importance, Iterations, Load, Metric, Origin, Pace, Percentile, Scalar, Series,
-    Unit, Waiver,
+    Aggregate, Bound, Check, Connections, Decide, Importance, Iterations, Load, Metric, Origin, Pace, Percentile,
+    Scalar, Series, Unit, Waiver,
 };
 
 use crate::check::{CheckError, Parsed, UNIT, decided, implied, needs_output, needs_stream, parse, turned};
@@ -54,6 +54,12 @@ pub(crate) fn checks(context: &mut Context, raw: &RawSpec, load: &Load) -> Vec<C
             report(context, check, message, "add one, such as `slo: {ttft: 800ms, tpot: 50ms}`");
         }
         refuse_unmeasured(context, check, &raw.target, load.pace);
+        if let Metric::Series(Series::Connect | Series::Tls, _) = metric
+            && load.connections == Connections::Pooled
+        {
+            let message = format!("`{metric}` is measured on new connections only, and `load.connections` is `pooled`");
+            warn(context, check, message, "add `connections: fresh` to `load`");
+        }
         if sized {
             check_size(context, check, iterations);
         }
@@ -144,6 +150,13 @@ fn refuse_unmeasured(context: &mut Context, check: &Declared, target: &RawTarget
         (Some(Series::CapWait), Pace::Closed { .. }) => (
             format!("`{metric}` is the wait for a slot under a cap, and in a closed loop nothing waits for one"),
             "add `rps` to `load` for an open loop with a cap, or remove this check",
+        ),
+        (Some(Series::Dns), _) => {
+            (format!("`{metric}` has no values: a name is looked up once, before the load"), "remove this check")
+        }
+        _ if metric == Metric::Scalar(Scalar::AchievedRate) && matches!(pace, Pace::Closed { .. }) => (
+            format!("`{metric}` is measured against a planned rate, and a closed loop has none"),
+            "check `throughput.requests`, or add `rps` to `load` for an open loop",
         ),
         (Some(Series::Tls), _) if !over_tls(target) && context.is_sound("target.url") => (
             format!("`{metric}` is measured over https, and the target has no https URL"),

@@ -38,15 +38,21 @@ pub(crate) fn looks_secret(name: &str) -> bool {
             || nearest(name, ["key", "headers", "api_key", "token", "password", "secret"]).is_some())
 }
 
-/// Whether a URL in this text carries userinfo or a query value that looks like a credential.
+/// Whether a URL in this text, or the path and query that it is, carries userinfo or a query value that looks like a
+/// credential.
 pub(crate) fn has_url_credentials(text: &str) -> bool {
-    let (authority, rest) = match (text.split_once("://"), text.strip_prefix("unix:")) {
-        (_, Some(rest)) => ("", rest),
-        (Some((_, rest)), _) => (rest.split(['/', '?', '#']).next().unwrap_or(""), rest),
-        (None, None) => return false,
+    let is_local = text.starts_with('/') || text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:"));
+    let (authority, rest) = match text.split_once("://") {
+        _ if is_local => ("", text),
+        Some((_, rest)) => (rest.split(['/', '?', '#']).next().unwrap_or(""), rest),
+        None => return false,
     };
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    authority.contains('@') || query.split('&').any(|pair| looks_secret(pair.split('=').next().unwrap_or("")))
+    authority.contains('@') || rest.split_once('?').is_some_and(|(_, query)| has_credentials(query))
+}
+
+/// Whether a name in a query looks like one of a credential.
+fn has_credentials(query: &str) -> bool {
+    query.split('&').any(|pair| looks_secret(pair.split('=').next().unwrap_or("")))
 }
 
 /// Whether a text holds a name of a credential with something behind it: `key: …`, `Bearer …`.
@@ -116,7 +122,7 @@ fn collect(node: &Node, secrecy: Secrecy, fields: &'static [Field], spans: &mut 
                 spans.extend(key_span(&entry.key.text, entry.key.site, secrecy));
                 let field = find(fields, &entry.key.text);
                 let is_secret = match field.map(|field| &field.kind) {
-                    None | Some(Kind::Leaf(Leaf::Text) | Kind::Later) => looks_secret(&entry.key.text),
+                    None | Some(Kind::Leaf(Leaf::Text | Leaf::File) | Kind::Later) => looks_secret(&entry.key.text),
                     Some(kind) => matches!(kind, Kind::Leaf(Leaf::Credential) | Kind::Headers),
                 };
                 let secrecy = if is_secret { Secrecy::Secret } else { secrecy };
@@ -177,7 +183,12 @@ fn first_secret(line: &str, below_headers: bool) -> Option<usize> {
         value + (rest.len() - rest.trim_start_matches(' ').len())
     });
     let url = line.find("://").map(|scheme| scheme + 3).filter(|_| has_url_credentials(line));
+    let query = line.match_indices(['?', '&']).map(|(at, _)| at + 1).find(|at| {
+        let rest = line.get(*at..).unwrap_or("");
+        let (name, rest) = rest.split_at(rest.find(['=', '&', '?', ' ']).unwrap_or(rest.len()));
+        rest.starts_with('=') && looks_secret(name)
+    });
     let word = line.match_indices(' ').map(|(at, _)| at).find(|at| names_credential(line.get(..at + 2).unwrap_or("")));
     let word = word.map(|blank| blank + 1);
-    value.into_iter().chain(url).chain(word).min()
+    value.into_iter().chain(url).chain(query).chain(word).min()
 }

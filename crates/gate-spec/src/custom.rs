@@ -1,19 +1,27 @@
 //! A dialect of the spec's own.
 
-use gate_model::{Api, Custom};
+use gate_model::{Api, Custom, Secret};
 use serde_json::{Map, Value};
 
 use crate::context::Context;
+use crate::endpoint::query_secrets;
 use crate::problem::{Problem, nearest};
-use crate::raw::RawCustom;
+use crate::raw::{RawCustom, RawTarget};
 use crate::walk::join;
 
+const BODY: &str = "target.custom.body";
 /// What is filled in inside any text, and what only stands for a whole value.
 const INSIDE: [&str; 2] = ["prompt", "model"];
 const WHOLE: [(&str, &str); 2] = [("messages", "the list of messages"), ("max_tokens", "a number")];
 
-/// The dialect, where the target's `api` is `custom`, and only there.
-pub(crate) fn custom(context: &mut Context, api: Api, model: Option<&str>, raw: Option<RawCustom>) -> Option<Custom> {
+/// The dialect, where the target's `api` is `custom`, and only there; what its path's query holds is added to `secrets`.
+pub(crate) fn custom(
+    context: &mut Context,
+    raw: Option<RawCustom>,
+    target: &RawTarget,
+    secrets: &mut Vec<Secret>,
+) -> Option<Custom> {
+    let (api, model) = (target.api, target.model.as_deref());
     let is_custom = api == Api::Custom;
     let Some(raw) = raw else {
         if is_custom && context.is_sound("target.custom") {
@@ -36,7 +44,13 @@ pub(crate) fn custom(context: &mut Context, api: Api, model: Option<&str>, raw: 
         && context.is_sound("target.custom.body")
     {
         check_body(context, model, body);
+        if let Some(path) = overwritten(body, &target.extra_body, "target.extra_body") {
+            let message = format!("`{path}` replaces what holds the prompt in `{BODY}`");
+            context.error(&path, message, "remove it");
+        }
     }
+    let query = raw.path.as_deref().and_then(|path| path.split_once('?'));
+    secrets.extend(query.map(|(_, query)| query_secrets(query)).unwrap_or_default());
     Some(Custom {
         path: raw.path?,
         body: body?,
@@ -48,6 +62,26 @@ pub(crate) fn custom(context: &mut Context, api: Api, model: Option<&str>, raw: 
     })
 }
 
+/// The first field of `top` that stands in the place of one which holds the prompt: objects are merged, all else is
+/// replaced.
+fn overwritten(body: &Map<String, Value>, top: &Map<String, Value>, path: &str) -> Option<String> {
+    top.iter().find_map(|(name, value)| {
+        let path = join(path, name);
+        match (body.get(name)?, value) {
+            (Value::Object(body), Value::Object(top)) => overwritten(body, top, &path),
+            (replaced, _) => {
+                let mut texts = Vec::new();
+                collect(replaced, String::new(), &mut texts);
+                texts.iter().any(|(_, text)| holds_prompt(text)).then_some(path)
+            }
+        }
+    })
+}
+
+fn holds_prompt(text: &str) -> bool {
+    ["prompt", "messages"].into_iter().any(|name| text.contains(&placeholder(name)))
+}
+
 fn placeholder(name: &str) -> String {
     format!("{{{{{name}}}}}")
 }
@@ -57,7 +91,7 @@ fn placeholder(name: &str) -> String {
 fn tidied(value: Value) -> Value {
     match value {
         Value::String(mut text) => {
-            for name in INSIDE.into_iter().chain(WHOLE.map(|(name, _)| name)) {
+            for name in names() {
                 text = text.replace(&format!("{{{{ {name} }}}}"), &placeholder(name));
             }
             Value::String(text)
@@ -69,9 +103,21 @@ fn tidied(value: Value) -> Value {
 }
 
 fn check_body(context: &mut Context, model: Option<&str>, body: &Map<String, Value>) {
-    let mut texts = Vec::new();
-    let root = "target.custom.body";
-    body.iter().for_each(|(name, value)| collect(value, join(root, name), &mut texts));
+    let (mut texts, mut keys) = (Vec::new(), Vec::new());
+    for (name, value) in body {
+        let path = join(BODY, name);
+        collect(value, path.clone(), &mut texts);
+        collect_keys(value, &path, &mut keys);
+        keys.push((path, name));
+    }
+    let placeholder_in = |key: &str| {
+        let mut written = key.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+        written.find_map(|(written, _)| nearest(written.trim(), names()))
+    };
+    for (path, name) in keys.iter().filter_map(|(path, key)| Some((path, placeholder_in(key)?))) {
+        let message = format!("`{path}` has `{}` in its key: only values are filled in", placeholder(name));
+        context.error(path, message, "give the key its own name, and put this in a value");
+    }
 
     for (name, becomes) in WHOLE {
         let name = placeholder(name);
@@ -80,16 +126,15 @@ fn check_body(context: &mut Context, model: Option<&str>, body: &Map<String, Val
             context.error(path, message, &format!("make it a value of its own: `\"{name}\"`"));
         }
     }
-    let slips = texts.iter().filter_map(|(path, text)| Some((path, text.split("{{").skip(1).find_map(misspelt)?)));
+    let slips = texts.iter().filter_map(|(path, text)| Some((path, text.split("{{").skip(1).find_map(slip)?)));
     let slips: Vec<_> = slips.collect();
-    for (path, (written, name)) in &slips {
-        let message = format!("`{path}` holds `{{{{{written}}}}}`, which nothing fills in");
-        context.error(path, message, &format!("did you mean `{}`?", placeholder(name)));
+    for (path, (problem, hint)) in &slips {
+        context.error(path, format!("`{path}` {problem}"), hint);
     }
     let (prompt, messages, named) = (placeholder("prompt"), placeholder("messages"), placeholder("model"));
-    if slips.is_empty() && !texts.iter().any(|(_, text)| text.contains(&prompt) || text.contains(&messages)) {
-        let message = format!("`{root}` holds neither `{prompt}` nor `{messages}`: every request would ask the same");
-        let problem = Problem::error(context.key(root), message);
+    if slips.is_empty() && !texts.iter().any(|(_, text)| holds_prompt(text)) {
+        let message = format!("`{BODY}` holds neither `{prompt}` nor `{messages}`: every request would ask the same");
+        let problem = Problem::error(context.key(BODY), message);
         let hint = format!("put one where the endpoint takes the prompt, such as `prompt: \"{prompt}\"`");
         context.problems.push(problem.hint(hint));
     }
@@ -101,12 +146,37 @@ fn check_body(context: &mut Context, model: Option<&str>, body: &Map<String, Val
     }
 }
 
-/// The word before a `}}` with the placeholder that it nearly is.
-fn misspelt(text: &str) -> Option<(&str, &'static str)> {
-    let (written, _) = text.split_once("}}")?;
-    let names = || INSIDE.into_iter().chain(WHOLE.map(|(name, _)| name));
+fn names() -> impl Iterator<Item = &'static str> {
+    INSIDE.into_iter().chain(WHOLE.map(|(name, _)| name))
+}
+
+/// What is wrong with what follows a `{{`, where it is nearly a placeholder, and what to do.
+fn slip(text: &str) -> Option<(String, String)> {
+    let Some((written, _)) = text.split_once("}}") else {
+        let word = text.trim_start().split(|symbol: char| !(symbol.is_alphanumeric() || symbol == '_')).next()?;
+        let name = nearest(word, names())?;
+        return Some((format!("has a `{{{{{word}` without its `}}}}`"), format!("write `{}`", placeholder(name))));
+    };
     let name = nearest(written.trim(), names())?;
-    (!names().any(|known| known == written)).then_some((written, name))
+    let problem = format!("holds `{{{{{written}}}}}`, which nothing fills in");
+    (!names().any(|known| known == written)).then(|| (problem, format!("did you mean `{}`?", placeholder(name))))
+}
+
+/// Every key below a value, with its path.
+fn collect_keys<'a>(value: &'a Value, path: &str, keys: &mut Vec<(String, &'a str)>) {
+    match value {
+        Value::Array(items) => {
+            (0_usize..).zip(items).for_each(|(at, item)| collect_keys(item, &format!("{path}[{at}]"), keys));
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = join(path, name);
+                collect_keys(value, &path, keys);
+                keys.push((path, name));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Every text of a value, with its path.

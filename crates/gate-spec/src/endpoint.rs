@@ -12,6 +12,10 @@ pub(crate) enum UrlError {
     NoScheme,
     #[error("is a unix: URL without the path of a socket")]
     NoSocket,
+    #[error("names its socket by a relative path")]
+    RelativeSocket,
+    #[error("has its `unix:` in capitals")]
+    Capitals,
     #[error("has a scheme other than http, https or unix")]
     OtherScheme,
     #[error("has no host")]
@@ -32,9 +36,12 @@ impl UrlError {
             Self::NoSocket => {
                 "write the socket's path, such as `unix:/run/server.sock`, or `unix:/run/server.sock:/v1`"
             }
+            Self::RelativeSocket => "write the absolute path, such as `unix:/run/server.sock`",
+            Self::Capitals => "write `unix:` in lower case",
             Self::Fragment => "remove the `#` and what follows it",
             Self::Empty | Self::NoScheme | Self::OtherScheme | Self::NoHost | Self::Invalid => {
-                "write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`"
+                "write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`; a socket's is \
+                 `unix:/run/server.sock`"
             }
         }
     }
@@ -48,10 +55,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
     if let Some(UnixUrl { socket, path }) = UnixUrl::parse(text) {
         return match socket {
             "" => Err(UrlError::NoSocket),
+            _ if !socket.starts_with('/') => Err(UrlError::RelativeSocket),
             _ if socket.contains(char::is_control) => Err(UrlError::Invalid),
             // What holds for a path and query behind a host holds for those behind a socket.
             _ => parse(&format!("http://localhost{path}")),
         };
+    }
+    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:")) {
+        return Err(UrlError::Capitals);
     }
     // Without `://`, `localhost:8000` would be a URL of the scheme `localhost`.
     if !text.contains("://") {
@@ -73,12 +84,17 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Secret>, UrlError> {
     if url.fragment().is_some() {
         return Err(UrlError::Fragment);
     }
-    // Whatever a query's names are, their values may be credentials; all but the well-known harmless ones are kept.
+    Ok(query_secrets(url.query().unwrap_or("")))
+}
+
+/// The credentials in a query: whatever its names are, their values may be some; all but the well-known harmless ones
+/// are kept.
+pub(crate) fn query_secrets(query: &str) -> Vec<Secret> {
     let is_kept = |name: &str| !["api-version", "alt", "version"].contains(&name);
-    let values = url.query_pairs().filter(|(name, _)| is_kept(name)).map(|(_, value)| Secret::new(value));
-    let as_written = url.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('='));
-    let as_written = as_written.filter(|(name, _)| is_kept(name)).map(|(_, value)| Secret::new(value));
-    Ok(values.chain(as_written).filter(|secret| !secret.expose().is_empty()).collect())
+    let values = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| is_kept(name));
+    let as_written = query.split('&').filter_map(|pair| pair.split_once('=')).filter(|(name, _)| is_kept(name));
+    let secrets = values.map(|(_, value)| Secret::new(value)).chain(as_written.map(|(_, value)| Secret::new(value)));
+    secrets.filter(|secret| !secret.expose().is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -100,7 +116,10 @@ mod tests {
             ("https:h", Err(UrlError::NoScheme)),
             ("https://", Err(UrlError::NoHost)),
             ("unix:/run/x.sock", Ok(vec![])),
-            ("unix:run/x y.sock:/v1?api_key=abc", Ok(vec!["abc", "abc"])),
+            ("unix:/run/x y.sock:/v1?api_key=abc", Ok(vec!["abc", "abc"])),
+            ("unix:live.sock", Err(UrlError::RelativeSocket)),
+            ("unix:run/x.sock:/v1", Err(UrlError::RelativeSocket)),
+            ("UNIX:/run/x.sock", Err(UrlError::Capitals)),
             ("unix:", Err(UrlError::NoSocket)),
             ("unix::/v1", Err(UrlError::NoSocket)),
             ("unix:/run/x\0.sock", Err(UrlError::Invalid)),

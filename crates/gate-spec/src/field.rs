@@ -48,6 +48,8 @@ pub(crate) enum Leaf {
     Name,
     /// Any text; an empty one is none.
     Text,
+    /// The name of a file; an empty one is none where a variable or a flag left it empty.
+    File,
     /// A check; an empty one is none.
     Check,
     /// A text that must not be empty: why something is done.
@@ -64,7 +66,7 @@ pub(crate) enum Leaf {
     Path,
     /// A path that starts with a slash.
     Route,
-    /// A JSON pointer; an empty one is the whole document.
+    /// A JSON pointer to something inside the document.
     Pointer,
     /// The name of a header.
     HeaderName,

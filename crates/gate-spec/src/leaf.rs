@@ -38,7 +38,7 @@ impl Flaw {
 impl Leaf {
     /// Whether an empty text means that the key is not set.
     pub(crate) fn empty_is_unset(self) -> bool {
-        matches!(self, Self::Text | Self::Check | Self::Credential)
+        matches!(self, Self::Text | Self::File | Self::Check | Self::Credential)
     }
 
     /// Reads a text as this kind of value.
@@ -51,6 +51,10 @@ impl Leaf {
             },
             Self::Name => name(text),
             Self::Text | Self::Check | Self::Url => Ok(Value::from(text)),
+            Self::File => match text.is_empty() {
+                true => Err(Flaw::new("must be the name of a file", "name one, or remove the key")),
+                false => Ok(Value::from(text)),
+            },
             Self::Reason => match text.is_empty() {
                 true => Err(Flaw::new("must say why", "such as `reason: \"issue 412\"`")),
                 false => Ok(Value::from(text)),
@@ -72,12 +76,18 @@ impl Leaf {
                 true => Ok(Value::from(text)),
                 false => Err(Flaw::new("must be `auto` or a path that starts with `/`", "such as `/health`")),
             },
-            Self::Route => {
-                match text.starts_with('/') && !text.contains([' ', '#']) && !text.contains(char::is_control) {
-                    true => Ok(Value::from(text)),
-                    false => Err(Flaw::new("must be a path that starts with `/`", "such as `/generate`")),
+            Self::Route => match text {
+                _ if !text.starts_with('/') => {
+                    Err(Flaw::new("must be a path that starts with `/`", "such as `/generate`"))
                 }
-            }
+                _ if text.contains(|symbol: char| symbol.is_whitespace() || symbol.is_control()) => {
+                    Err(Flaw::new("holds a blank or a control character", "remove it, or write `%20` for a blank"))
+                }
+                _ if text.contains('#') => {
+                    Err(Flaw::new("holds a fragment (`#…`), which is never sent", "remove the `#` and what follows it"))
+                }
+                _ => Ok(Value::from(text)),
+            },
             Self::Pointer => pointer(text),
             Self::HeaderName => match is_header_name(text) {
                 true => Ok(Value::from(text)),
@@ -141,15 +151,20 @@ pub(crate) fn is_header_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// A JSON pointer (RFC 6901): empty, or parts that start with `/`, in which `~` is only part of `~0` or `~1`.
+/// A JSON pointer (RFC 6901) of parts that start with `/`, in which `~` is only part of `~0` or `~1`. The empty one is
+/// the whole document, which nobody means.
 fn pointer(text: &str) -> Result<Value, Flaw> {
     let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
-    if escaped && (text.is_empty() || text.starts_with('/')) {
+    if escaped && text.starts_with('/') {
         return Ok(Value::from(text));
     }
     if !escaped {
         let flaw = Flaw::new("has a `~` that is neither `~0` nor `~1`", "write `~0` for `~`, and `~1` for `/`");
         return Err(flaw);
+    }
+    if text.is_empty() {
+        let hint = "write one, such as `/choices/0/text`; where there is none to write, leave the key out";
+        return Err(Flaw::new("must be a JSON pointer", hint));
     }
     let flaw = Flaw::new("must be a JSON pointer", "it starts with `/`, such as `/choices/0/text`");
     // `$.choices[0].text` is how other tools write it.
@@ -344,11 +359,39 @@ fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
         5..=10 => Flaw::new(format!("must be {list}"), "write one of these words"),
         many => Flaw::new(format!("must be one of {many} words"), format!("write {list}")),
     };
+    let meant = SPOKEN.iter().find(|(server, word)| words.contains(word) && text.eq_ignore_ascii_case(server));
+    if let Some((_, word)) = meant {
+        return Err(flaw.fix(format!("use `{word}`")));
+    }
     Err(match nearest(text, words.iter().copied()).or_else(|| begun(text, words)) {
         Some(word) => flaw.fix(format!("did you mean `{word}`?")),
         None => flaw,
     })
 }
+
+/// What servers and services speak that people name instead of their dialect.
+const SPOKEN: [(&str, &str); 20] = [
+    ("openai", "openai-chat"),
+    ("azure", "openai-chat"),
+    ("azure-openai", "openai-chat"),
+    ("vllm", "openai-chat"),
+    ("lmstudio", "openai-chat"),
+    ("lm-studio", "openai-chat"),
+    ("litellm", "openai-chat"),
+    ("deepseek", "openai-chat"),
+    ("xai", "openai-chat"),
+    ("openrouter", "openai-chat"),
+    ("groq", "openai-chat"),
+    ("mistral", "openai-chat"),
+    ("perplexity", "openai-chat"),
+    ("moonshot", "openai-chat"),
+    ("snowflake", "openai-chat"),
+    ("claude", "anthropic"),
+    ("vertex", "gemini"),
+    ("bedrock", "bedrock-converse"),
+    ("llama.cpp", "llamacpp"),
+    ("tensorrt-llm", "triton"),
+];
 
 /// The first word that a text begins, or that begins the text: `openai` for `openai-chat`, `exactly` for `exact`.
 fn begun<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
@@ -396,6 +439,15 @@ mod tests {
             (Leaf::Flag, "No", "must be `true` or `false`; write `false`"),
             (Leaf::Date, "2028-02-29", "\"2028-02-29\""),
             (Leaf::Reason, "412", "\"412\""),
+            (Leaf::Route, "/g?x=1", "\"/g?x=1\""),
+            (Leaf::Route, "g h", "must be a path that starts with `/`; such as `/generate`"),
+            (Leaf::Pointer, "/a~1b/0", "\"/a~1b/0\""),
+            (
+                Leaf::Word(&["openai-chat", "triton"], &[]),
+                "Azure",
+                "must be `openai-chat` or `triton`; use `openai-chat`",
+            ),
+            (Leaf::Word(&["sse", "ndjson"], &[]), "vllm", "must be `sse` or `ndjson`; write `sse` or `ndjson`"),
             (Leaf::Number { least: Least::One }, "1", "1.0"),
             (Leaf::Rate, "0.5", "0.5"),
             (Leaf::Rate, "2", "2.0"),

@@ -34,8 +34,9 @@ pub(crate) fn apply(root: &mut Node, overlays: &[Overlay]) -> Vec<Problem> {
 /// What was overlaid, for reports: without what must not be shown.
 pub(crate) fn overrides(overlays: &[Overlay]) -> Vec<Override> {
     let shown = |overlay: &Overlay| {
-        let secret = overlay.path == "target"
-            || ["target.key", "target.headers", "target.extra_body"].iter().any(|path| {
+        let below = ["target.key", "target.headers", "target.extra_body", "target.custom.body"];
+        let secret = ["target", "target.custom"].contains(&overlay.path.as_str())
+            || below.iter().any(|path| {
                 overlay.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             })
             || has_url_credentials(&overlay.value);

@@ -1,6 +1,8 @@
 //! From the raw spec to the gate: the rules between keys.
 
-use gate_model::{Api, GateSpec, Http, Iterations, Length, Load, Pace, PerSecond, PromptSpec, Secret, Slo};
+use gate_model::{
+    Api, Clock, Endpoint, GateSpec, Http, Iterations, Length, Load, Pace, PerSecond, PromptSpec, Secret, Slo, UnixUrl,
+};
 
 use crate::checks::checks;
 use crate::context::Context;
@@ -23,11 +25,13 @@ pub(crate) fn build(context: &mut Context, raw: RawSpec, file: &str) -> Built {
     let checks = checks(context, &raw, &load);
     let prompts = prompts(context, raw.prompts, raw.target.api);
     refuse_unmeasured(context, raw.slo, raw.target.api, raw.target.stream);
+    let target = target(context, raw.target, &mut secrets);
+    refuse_unspoken(context, &load, &target.endpoint);
     let spec = GateSpec {
         version: raw.version.unwrap_or(1),
         name: raw.name.unwrap_or_default(),
         file: file.to_owned(),
-        target: target(context, raw.target, &mut secrets),
+        target,
         load,
         prompts,
         slo: raw.slo,
@@ -94,6 +98,20 @@ fn pace(context: &mut Context, raw: &RawLoad) -> Pace {
             }
             Pace::Closed { concurrency }
         }
+    }
+}
+
+/// What this endpoint can't do.
+fn refuse_unspoken(context: &mut Context, load: &Load, endpoint: &Endpoint) {
+    let is_unix = matches!(endpoint, Endpoint::Url(url) if UnixUrl::parse(url).is_some());
+    if load.clock == Clock::Kernel && is_unix {
+        let message =
+            "`load.clock` is `kernel`, and the kernel stamps nothing that comes over a Unix socket".to_owned();
+        context.error("load.clock", message, "remove it, or write `clock: user`");
+    }
+    if load.http == Http::Two && matches!(endpoint, Endpoint::Sim(_)) {
+        let message = "`load.http` is 2, and the simulated engine speaks HTTP/1.1".to_owned();
+        context.error("load.http", message, "remove it");
     }
 }
 

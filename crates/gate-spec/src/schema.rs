@@ -1,6 +1,6 @@
 //! The JSON Schema, made from the field table.
 
-use gate_model::{Direction, Metric};
+use gate_model::{Direction, Metric, Series};
 use serde_json::{Map, Value, json};
 
 use crate::field::{Field, Kind, Leaf, Least, Presence};
@@ -28,10 +28,11 @@ pub fn json_schema() -> Value {
     Value::Object(schema)
 }
 
-/// A check as text. Its examples are what editors propose: every common metric, with a bound in its unit.
+/// A check as text. Its examples are what editors propose: every common metric that can be checked, with a bound in its unit.
 fn check() -> Value {
     let example = |name: String| {
-        let metric = name.parse::<Metric>().ok()?;
+        // Nothing is looked up during the load, so no check of it reads.
+        let metric = name.parse().ok().filter(|metric| !matches!(metric, Metric::Series(Series::Dns, _)))?;
         let op = if metric.direction() == Direction::Higher { ">=" } else { "<" };
         Some(format!("{name} {op} {}", metric.unit().example()))
     };
@@ -119,8 +120,9 @@ fn value(leaf: Leaf) -> Value {
         Leaf::Flag => json!({"type": ["boolean", "string"], "pattern": VARIABLE}),
         Leaf::Url => json!({"type": "string"}),
         Leaf::Path => json!({"type": "string", "pattern": or_variable("^auto$|^/")}),
+        Leaf::File => json!({"type": ["string", "number", "boolean"], "minLength": 1}),
         Leaf::Route => json!({"type": "string", "pattern": or_variable("^/")}),
-        Leaf::Pointer => json!({"type": "string", "pattern": or_variable("^(/([^~]|~[01])*)?$")}),
+        Leaf::Pointer => json!({"type": "string", "pattern": or_variable("^/([^~]|~[01])*$")}),
         Leaf::HeaderName => json!({"type": "string", "pattern": or_variable(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")}),
         Leaf::Time { least: Least::Zero, .. } => {
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(TIME)})

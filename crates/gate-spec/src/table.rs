@@ -139,7 +139,7 @@ const USAGE: &[Field] = &[
 const TLS: &[Field] = &[
     Field::optional(
         "ca",
-        Kind::Leaf(Leaf::Text),
+        Kind::Leaf(Leaf::File),
         "A PEM file of authorities to trust besides the usual ones; relative to the folder of this spec.",
     ),
     Field::default(
@@ -151,12 +151,12 @@ const TLS: &[Field] = &[
     Field::default("insecure", Leaf::Flag, "false", "Accepts any certificate; every report says so."),
     Field::optional(
         "cert",
-        Kind::Leaf(Leaf::Text),
+        Kind::Leaf(Leaf::File),
         "A PEM file of the client's own certificate, with the authorities between it and one the server trusts; relative to the folder of this spec.",
     ),
     Field::optional(
         "key",
-        Kind::Leaf(Leaf::Text),
+        Kind::Leaf(Leaf::File),
         "A PEM file of that certificate's private key; relative to the folder of this spec.",
     ),
 ];
@@ -359,12 +359,12 @@ const PROMPTS: &[Field] = &[
     Field::optional("system", Kind::Leaf(Leaf::Text), "A system prompt, sent before every prompt."),
     Field::optional(
         "file",
-        Kind::Leaf(Leaf::Text),
+        Kind::Leaf(Leaf::File),
         "A JSON Lines file of prompts, one row a request, instead of built-in prose; relative to the folder of this spec.",
     ),
     Field::optional(
         "tokenizer",
-        Kind::Leaf(Leaf::Text),
+        Kind::Leaf(Leaf::File),
         "A Hugging Face `tokenizer.json` that counts the tokens of answers without usage, after the load; relative to the folder of this spec.",
     ),
     Field::default(

@@ -13,12 +13,13 @@ use crate::problem::Problem;
 use crate::raw::{RawLatency, RawSim, RawTarget};
 
 /// The target; credentials that are no values of the spec are added to `secrets`.
-pub(crate) fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
-    let endpoint = endpoint(context, raw.url, raw.sim, secrets);
+pub(crate) fn target(context: &mut Context, mut raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
+    let endpoint = endpoint(context, raw.url.take(), raw.sim.take(), secrets);
     check_tls(context, &raw.tls, &endpoint);
     check_api(context, raw.api, raw.max_tokens_field, raw.stream);
     check_model(context, raw.api, raw.model.as_deref(), &endpoint);
     check_extra_body(context, raw.api, &raw.extra_body);
+    let custom = custom(context, raw.custom.take(), &raw, secrets);
     let headers = raw.headers.iter().filter_map(|(name, value)| {
         let (name, value) = (name.as_str()?.to_owned(), Secret::new(value.as_str()?));
         Some(Header { name, value })
@@ -27,7 +28,6 @@ pub(crate) fn target(context: &mut Context, raw: RawTarget, secrets: &mut Vec<Se
         "auto" => ReadyPath::Auto,
         path => ReadyPath::Path(path.to_owned()),
     };
-    let custom = custom(context, raw.api, raw.model.as_deref(), raw.custom);
     let streams = raw.stream && raw.api.generates();
     let mut target = Target {
         endpoint,

@@ -104,7 +104,7 @@ impl Walk<'_> {
                     format!("write `{}: {{}}` for its defaults, or remove the key", field.name)
                 }
                 Kind::Checks => "list checks below it, such as `- ttft.p95 < 800ms`, or remove the key".to_owned(),
-                Kind::Leaf(Leaf::Text | Leaf::Check | Leaf::Credential) => {
+                Kind::Leaf(Leaf::Text | Leaf::File | Leaf::Check | Leaf::Credential) => {
                     "give it a text, or remove the key".to_owned()
                 }
                 Kind::Map(_) => "put its keys below it, indented, or remove the key".to_owned(),
@@ -130,7 +130,8 @@ impl Walk<'_> {
             Kind::Free => match &node.content {
                 Content::Mapping(_) => self.free(node, path),
                 _ => {
-                    self.wrong_shape(node, path, "a map", &[]);
+                    let problem = Problem::error(node.site, format!("`{path}` must be a map, not {}", node.noun()));
+                    self.report(path, problem.hint("put its fields below it, such as `name: value`"));
                     None
                 }
             },
@@ -145,8 +146,8 @@ impl Walk<'_> {
             self.wrong_shape(node, path, "a single value", &[]);
             return None;
         };
-        if let Some(name) = template(&scalar.text).filter(|_| !matches!(leaf, Leaf::Text) || is_template(&scalar.text))
-        {
+        let is_text = matches!(leaf, Leaf::Text | Leaf::File);
+        if let Some(name) = template(&scalar.text).filter(|_| !is_text || is_template(&scalar.text)) {
             let name = if matches!(leaf, Leaf::Credential) { "NAME" } else { &name };
             let problem = Problem::error(node.site, format!("`{path}` holds a `{{{{ }}}}`, which nothing fills in"));
             self.report(path, problem.hint(format!("gate fills in `${{{name}}}`, not `{{{{ }}}}`")));
@@ -155,7 +156,9 @@ impl Walk<'_> {
         // A credential often comes with the line end of the file it was read from.
         let clean: fn(&str) -> &str = if matches!(leaf, Leaf::Credential) { str::trim } else { |value| value };
         let filled = self.fill(node, scalar, path, clean)?;
-        if leaf.empty_is_unset() && filled.text.trim().is_empty() {
+        // A file that is left open by a variable or a flag is none; one that is named by nothing is a slip.
+        let is_open = !filled.variables.is_empty() || matches!(node.site, Site::Flag(_)) || !matches!(leaf, Leaf::File);
+        if leaf.empty_is_unset() && filled.text.trim().is_empty() && is_open {
             return None;
         }
         if let Leaf::Credential = leaf {
@@ -164,7 +167,13 @@ impl Walk<'_> {
         match leaf.read(&filled.text) {
             Ok(value) => Some(value),
             Err(flaw) => {
-                let problem = flawed(node.site, path, &filled, flaw, matches!(leaf, Leaf::Credential));
+                let is_secret = match leaf {
+                    Leaf::Credential => true,
+                    // Its query may hold a credential.
+                    Leaf::Route => filled.text.contains('?'),
+                    _ => false,
+                };
+                let problem = flawed(node.site, path, &filled, flaw, is_secret);
                 self.report(path, problem);
                 None
             }
@@ -358,7 +367,7 @@ fn meant<'a>(node: &'a Node, fields: &'static [Field]) -> Option<&'a str> {
     let field = fields.first().filter(|_| !fields.iter().any(Field::is_required))?;
     // What takes any text says nothing about what was meant, and may be a credential.
     let leaf = match field.kind {
-        Kind::Leaf(Leaf::Text | Leaf::Url | Leaf::Credential) => return None,
+        Kind::Leaf(Leaf::Text | Leaf::File | Leaf::Url | Leaf::Credential) => return None,
         Kind::Leaf(leaf) => leaf,
         _ => return None,
     };
@@ -387,6 +396,9 @@ fn flawed(site: Site, path: &str, filled: &Filled, flaw: Flaw, secret: bool) -> 
     let written: String = filled.text.trim().chars().take(40).collect();
     let (message, hint) = match filled.variables.first() {
         _ if secret => (format!("`{path}` {problem}"), hint),
+        Some(name) if written.is_empty() => {
+            (format!("`{path}` {problem}, but is empty; its value comes from `${{{name}}}`"), hint)
+        }
         Some(name) => (format!("`{path}` {problem}; its value comes from `${{{name}}}`"), hint),
         None if written.is_empty() => (format!("`{path}` {problem}, but is empty"), hint),
         None if problem.starts_with("must be") => (format!("`{path}` {problem}, not `{written}`"), fix.unwrap_or(hint)),

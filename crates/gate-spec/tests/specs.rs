@@ -306,10 +306,17 @@ mod tests {
         let short = short.target.custom.unwrap();
         assert_eq!((short.input_tokens, short.output_tokens), (None, Some("/n".to_owned())));
         assert_eq!(short.framing, CustomFraming::Sse);
-        let pairs = [("target.custom.usage", "/n"), ("target.custom.usage.input", "/i"), ("target.custom.text", "")];
+        let pairs = [("target.custom.usage", "/n"), ("target.custom.usage.input", "/i")];
         let both = good("custom.yaml", &pairs).spec.target.custom.unwrap();
         assert_eq!((both.input_tokens.as_deref(), both.output_tokens.as_deref()), (Some("/i"), Some("/n")));
-        assert_eq!(both.text, "", "a stream of texts: the whole document");
+        let spec = std::fs::read_to_string(folder("good").join("custom.yaml")).unwrap();
+        for path in ["target.custom.text", "target.custom.end", "target.custom.usage"] {
+            let shown = refused(&spec, &[(path, "")]);
+            assert!(
+                shown.contains("must be a JSON pointer, but is empty") && shown.contains("leave the key out"),
+                "{shown}"
+            );
+        }
     }
 
     #[test]
@@ -387,7 +394,8 @@ mod tests {
         ] {
             let refused = render(&resolved(target, variables).unwrap_err());
             assert!(refused.contains(expected) && refused.matches("error: ").count() == 1, "{refused}");
-            assert!(!refused.contains("hunter2") && refused.contains("  hint: "), "{refused}");
+            assert!(!refused.contains("hunter2") && !refused.contains("set the secret again"), "{refused}");
+            assert!(refused.contains("  hint: "), "{refused}");
         }
     }
 
@@ -480,7 +488,7 @@ mod tests {
             (("load", "{rps: 1, rps: 2}"), "error: `--set load`: duplicate key `rps`\n  hint: keep one of the two\n"),
             (
                 ("target.url", "${GATE_TARGET_IN_ENV}"),
-                "error: `--set target.url`: `target.url` has no scheme\n  hint: write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`\n",
+                "error: `--set target.url`: `target.url` has no scheme\n  hint: write it with its scheme, `http://` or `https://`: such as `http://127.0.0.1:8000/v1`; a socket's is `unix:/run/server.sock`\n",
             ),
             (
                 ("target.key", "sk-secret\u{7}bell"),
@@ -510,6 +518,45 @@ mod tests {
         );
         assert_eq!(resolved.spec.target.headers.len(), 1, "an empty header is not sent");
         assert_eq!(resolved.spec.target.extra_body["user"], "someone");
+    }
+
+    #[test]
+    fn the_query_of_a_custom_path_is_in_custody() {
+        let text = std::fs::read_to_string(folder("good").join("custom.yaml")).unwrap();
+        let text = text.replace("path: /generate", "path: '/generate?key=${KEY_IN_ENV}&sig=a%20long%20one&alt=sse'");
+        let resolved = resolve("gate.yaml", &text, &environment(), &[]).unwrap();
+        let secrets: Vec<_> = resolved.secrets.iter().map(gate_model::Secret::expose).collect();
+        assert_eq!(secrets, ["sk-from-the-environment", "a long one", "sk-from-the-environment", "a%20long%20one"]);
+        for (path, value) in [
+            ("target.custom.path", "/g?api_key=X"),
+            ("target.custom", "{path: '/g?api_key=X', body: {q: '{{prompt}}'}, text: /t}"),
+            ("target.custom.body.token", "X"),
+        ] {
+            assert_eq!(good("custom.yaml", &[(path, value)]).spec.overrides[0].value, "***", "{path}");
+        }
+        assert_eq!(good("custom.yaml", &[("target.custom.path", "/g?v=1")]).spec.overrides[0].value, "/g?v=1");
+    }
+
+    #[test]
+    fn a_file_may_be_left_open_by_a_variable() {
+        let read = |name: &str| {
+            let text = format!(
+                "version: 1\nname: x\nrequire: [ttft.p95 < 1s]\ntarget: {{url: 'https://h', tls: {{ca: {name}}}}}\n"
+            );
+            resolve("gate.yaml", &text, &environment(), &[])
+        };
+        assert_eq!(read("'${EMPTY:-}'").unwrap().spec.target.tls.ca, None);
+        assert!(render(&read("''").unwrap_err()).contains("`target.tls.ca` must be the name of a file, but is empty"));
+    }
+
+    #[test]
+    fn new_connections_are_warned_about_where_they_are_kept() {
+        for (load, warnings) in [("{connections: fresh}", 0), ("{}", 1)] {
+            let pairs = [("load", load), ("require", "[ttft.p95 < 1s, connect.p95 < 1s]")];
+            assert_eq!(good("minimal.yaml", &pairs).warnings.len(), warnings, "{load}");
+        }
+        let open = [("load", "{rps: 3, concurrency: 4}"), ("require", "[ttft.p95 < 1s, achieved_rate > 1/s]")];
+        assert_eq!(good("minimal.yaml", &open).spec.checks.len(), 3);
     }
 
     #[test]

@@ -39,28 +39,38 @@ fn failed(state: &StreamState, end: BodyEnd) -> Option<(Outcome, String)> {
         return Some((Outcome::StreamError, reported(error)));
     }
     if let Some(failure) = &state.failure {
-        return Some(undecodable(failure));
+        let (outcome, message) = undecodable(failure);
+        let hint = if matches!(failure, Undecodable::Foreign { .. }) { no_text(state) } else { None };
+        return Some((outcome, message + &hint.unwrap_or_default()));
     }
     if end == BodyEnd::Reset && !state.ended {
         return Some((Outcome::Reset, format!("the connection was lost in the middle of the answer, {after}")));
     }
     let foreign = state.foreign_events;
     if foreign > 0 && tokens == 0 && state.finish_reason.is_none() {
-        let message = format!("{foreign} of {} events are not of this dialect: is `target.api` right?", state.events);
+        let hint = no_text(state).unwrap_or_else(|| ": is `target.api` right?".to_owned());
+        let message = format!("{foreign} of {} events are not of this dialect{hint}", state.events);
         return Some((Outcome::Decode, message));
     }
+    let hint = no_text(state).unwrap_or_default();
     if !state.ended && state.finish_reason.is_none() {
         let message = match state.events {
             0 => "the server closed the answer without a single event".to_owned(),
-            _ => format!("the stream broke off {after}, with neither a terminal event nor a finish reason"),
+            _ => format!("the stream broke off {after}, with neither a terminal event nor a finish reason{hint}"),
         };
         return Some((Outcome::Truncated, message));
     }
     if tokens == 0 {
         let reason = state.finish_reason.as_deref().unwrap_or("none");
-        return Some((Outcome::Empty, format!("the answer ended without a token (finish reason: {reason})")));
+        return Some((Outcome::Empty, format!("the answer ended without a token (finish reason: {reason}){hint}")));
     }
     None
+}
+
+/// What to look at where a custom dialect found no text.
+fn no_text(state: &StreamState) -> Option<String> {
+    let pointer = state.no_text_at.as_ref()?;
+    Some(format!(": no event had text at `target.custom.text` ({pointer})"))
 }
 
 fn reported(error: &StreamError) -> String {

@@ -56,7 +56,7 @@ impl Dialect for Described {
     }
 
     fn decoder(&self, delivery: Delivery, keep: Keep) -> Box<dyn Decoder> {
-        let pointers = Pointers(self.0.clone());
+        let pointers = Pointers { custom: self.0.clone(), has_text: false };
         match self.0.framing {
             CustomFraming::Sse => decoder::<Sse>(pointers.clone(), pointers, delivery, keep),
             CustomFraming::Ndjson => decoder::<Ndjson>(pointers.clone(), pointers, delivery, keep),
@@ -98,17 +98,25 @@ fn filled_text(text: &str, ask: &Ask<'_>) -> String {
 
 /// Reads events by the description's pointers.
 #[derive(Clone)]
-struct Pointers(Custom);
+struct Pointers {
+    custom: Custom,
+    /// Whether an event had a text where it is looked for.
+    has_text: bool,
+}
 
 impl Schema for Pointers {
     type Event<'a, P: Piece> = Value;
 
     fn take<P: Piece>(&mut self, event: Value, progress: &mut Progress<P>) -> Option<Means> {
-        let Self(custom) = self;
+        let Self { custom, has_text } = self;
         let at = |pointer: &Option<String>| event.pointer(pointer.as_deref()?);
         let text = event.pointer(&custom.text);
         if let Some(text) = text.and_then(Value::as_str) {
             progress.say(0, Found { text: P::of(text.as_bytes()), ..Found::default() });
+            *has_text = true;
+            progress.state.no_text_at = None;
+        } else if !*has_text && progress.state.no_text_at.is_none() {
+            progress.state.no_text_at = Some(custom.text.clone());
         }
         let (input, output) = (at(&custom.input_tokens), at(&custom.output_tokens));
         let told = |value: Option<&Value>, before: Option<u64>| value.and_then(count).or(before);
@@ -198,6 +206,46 @@ mod tests {
         assert_eq!(decode(&events, Delivery::Streamed, &format!("{body}data: [DONE]\n\n")).2, Outcome::Ok);
         let error = format!("{body}data: {{\"error\":\"gone\"}}\n\n");
         assert_eq!(decode(&events, Delivery::Streamed, &error).2, Outcome::StreamError);
+    }
+
+    #[test]
+    fn a_text_that_is_nowhere_is_told() {
+        let sentence = |delivery, body: &str| {
+            let mut decoder = described(CustomFraming::Ndjson, Some("/done")).decoder(delivery, Keep::Nothing);
+            decoder.feed(body.as_bytes(), &mut |_| ());
+            decoder.finish(&mut |_| ());
+            conclude(decoder.state(), None, BodyEnd::Clean)
+        };
+        let hint = "no event had text at `target.custom.text` (/choices/0/text)";
+        for (body, outcome, message) in [
+            (
+                "{\"t\":\"a\",\"usage\":{\"out\":2}}\n{\"done\":\"stop\"}\n",
+                Outcome::Empty,
+                format!("the answer ended without a token (finish reason: stop): {hint}"),
+            ),
+            (
+                "{\"t\":\"a\"}\n{\"done\":true}\n",
+                Outcome::Decode,
+                format!("1 of 2 events are not of this dialect: {hint}"),
+            ),
+            (
+                "{\"choices\":[{\"text\":1}]}\n{\"done\":false}\n",
+                Outcome::Truncated,
+                format!(
+                    "the stream broke off after 0 events with content, with neither a terminal event nor a finish reason: {hint}"
+                ),
+            ),
+            // Where text was found, its place is not what is wrong.
+            (
+                "{\"choices\":[{\"text\":\"\"}]}\n{\"done\":\"stop\"}\n",
+                Outcome::Empty,
+                "the answer ended without a token (finish reason: stop)".to_owned(),
+            ),
+        ] {
+            assert_eq!(sentence(Delivery::Streamed, body), (outcome, Some(message)), "{body}");
+        }
+        let (outcome, message) = sentence(Delivery::Whole, "{\"t\":\"a\"}");
+        assert!(outcome == Outcome::Decode && message.as_ref().is_some_and(|text| text.ends_with(hint)), "{message:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::framing::SseOrArray;
 use crate::reader::decoder;
-use crate::request::{EVENT_STREAM, bearer, joined, present, with_query, written};
+use crate::request::{EVENT_STREAM, bearer, joined, present, segment, with_query, written};
 use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
 
 /// What a path ends in, by how the answer comes.
@@ -50,16 +50,15 @@ fn path_and_query(base: &Url, ask: &Ask<'_>) -> String {
     };
     let path = base.path().trim_end_matches('/');
     let path = path.strip_suffix(STREAMED).or(path.strip_suffix(WHOLE)).unwrap_or(path);
-    let model = ask.model.map(|model| model.trim_start_matches("models/"));
-    let path = match model {
+    let path = match (ask.model, path.strip_suffix("/models")) {
         _ if path.contains("/models/") || path.contains("/endpoints/") => format!("{path}{method}"),
-        None => format!("{path}{method}"),
-        Some(model) if path.is_empty() => format!("/v1beta/models/{model}{method}"),
-        Some(model) if path.ends_with("/models") => format!("{path}/{model}{method}"),
-        Some(model) if path.contains("/locations/") && !path.contains("/publishers/") => {
-            format!("{path}/publishers/google/models/{model}{method}")
+        (None, _) => format!("{path}{method}"),
+        (Some(model), _) if path.is_empty() => format!("/v1beta/{}{method}", resource("models", model)),
+        (Some(model), Some(parent)) => format!("{parent}/{}{method}", resource("models", model)),
+        (Some(model), None) if path.contains("/locations/") && !path.contains("/publishers/") => {
+            format!("{path}/{}{method}", resource("publishers/google/models", model))
         }
-        Some(model) => format!("{path}/models/{model}{method}"),
+        (Some(model), None) => format!("{path}/{}{method}", resource("models", model)),
     };
     let has_alt = base.query_pairs().any(|(name, _)| name == "alt");
     let alt = (ask.delivery == Delivery::Streamed && !has_alt).then_some("alt=sse");
@@ -67,6 +66,18 @@ fn path_and_query(base: &Url, ask: &Ask<'_>) -> String {
         (None, None) => path,
         (Some(query), None) | (None, Some(query)) => format!("{path}?{query}"),
         (Some(query), Some(alt)) => format!("{path}?{query}&{alt}"),
+    }
+}
+
+/// A model in its collection, which is this one unless its name says another. The name is one segment.
+fn resource(collection: &str, model: &str) -> String {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    match model.split('/').collect::<Vec<_>>().as_slice() {
+        ["tunedModels", name] => format!("tunedModels/{}", segment(name)),
+        ["publishers", publisher, "models", name] => {
+            format!("publishers/{}/models/{}", segment(publisher), segment(name))
+        }
+        _ => format!("{collection}/{}", segment(model)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What requests of every dialect have in common.
 
 use gate_model::{Delivery, Message, Prompt, Role, Secret};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -35,6 +36,15 @@ impl Route<'_> {
         let parent = route.trim_end_matches('/').strip_suffix(self.tail).unwrap_or_default();
         with_query(base, format!("{parent}{}", self.models))
     }
+}
+
+/// What stays as it is in a path's segment: unreserved characters, and those of names such as `claude@001` or `m:7b`.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'@');
+
+/// A name as one segment of a path, whatever is in it.
+pub(crate) fn segment(name: &str) -> String {
+    utf8_percent_encode(name, ESCAPED).to_string()
 }
 
 /// A path with the query of the target's URL.

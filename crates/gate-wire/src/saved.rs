@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io::Read;
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use gate_model::{Delivery, Usage};
+use gate_model::{Delivery, Outcome, Usage};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -16,7 +16,8 @@ use crate::{BodyEnd, Decoder, Dialect, Keep, StreamState, Transcript, Undecodabl
 /// The longest body after decompression: 256 MiB.
 const LONGEST: u64 = 256 << 20;
 
-/// What a body holds. Events are counted from 0; hashes are SHA-256 over UTF-8, in lower-case hex.
+/// What a body holds. Events are counted from 0; hashes are SHA-256 over UTF-8, in lower-case hex. How a request would
+/// end is for people: it is no part of the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decoded {
     /// Events of any kind.
@@ -64,6 +65,12 @@ pub struct Decoded {
     /// Present, and true, where the end of the body gave an event that had not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_at_eof: Option<bool>,
+    /// How a request with this answer ends.
+    #[serde(skip)]
+    pub outcome: Outcome,
+    /// A sentence about that, unless there is nothing to say.
+    #[serde(skip)]
+    pub reason: Option<String>,
 }
 
 /// How many events carry each kind of content.
@@ -114,11 +121,22 @@ pub fn decode_saved(dialect: &dyn Dialect, bytes: &[u8]) -> Decoded {
         decoder
     };
     let streamed = decode(Delivery::Streamed);
-    let decoder = match streamed.state().failure {
-        Some(Undecodable::NotStreamed) => decode(Delivery::Whole),
-        _ => streamed,
+    let mut decoded = match streamed.state().failure {
+        Some(Undecodable::NotStreamed) => {
+            let decoded = Decoded::of(decode(Delivery::Whole).as_ref());
+            let reason =
+                decoded.reason.or_else(|| Some("as one whole answer, where no stream is asked for".to_owned()));
+            Decoded { reason, ..decoded }
+        }
+        _ => Decoded::of(streamed.as_ref()),
     };
-    Decoded::of(decoder.as_ref())
+    // A file may hold what was sent compressed; a request never asks for that.
+    if let Some(encoding) = compressed(bytes) {
+        let failure = Some(Undecodable::Compressed { encoding });
+        (decoded.outcome, decoded.reason) =
+            conclude(&StreamState { failure, ..StreamState::default() }, None, BodyEnd::Clean);
+    }
+    decoded
 }
 
 /// The body without its compression. One that breaks off is decoded as far as it goes; one that is none stays as it is.
@@ -151,6 +169,7 @@ impl Decoded {
             DecodedChoice { index: choice.index, text_chars, text_sha256, finish_reason }
         });
         let some = |count: u64| (count > 0).then_some(count);
+        let (outcome, reason) = conclude(state, None, BodyEnd::Clean);
         Self {
             events: state.events,
             first_token_event: transcript.first_token_event,
@@ -177,6 +196,8 @@ impl Decoded {
             first_opaque_event: transcript.first_opaque_event,
             unparseable_events: some(transcript.unparseable_events),
             pending_at_eof: transcript.pending_at_eof.then_some(true),
+            outcome,
+            reason,
         }
     }
 }
@@ -241,8 +262,12 @@ mod tests {
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
         zlib.write_all(CHAT).unwrap();
         let (gzip, zlib) = (gzip.finish().unwrap(), zlib.finish().unwrap());
-        assert_eq!(decoded(&gzip), decoded(CHAT));
-        assert_eq!(decoded(&zlib), decoded(CHAT));
+        for packed in [&gzip, &zlib] {
+            let Decoded { outcome, reason, .. } = decoded(CHAT);
+            let seen = decoded(packed);
+            assert_eq!(seen.outcome, Outcome::Decode, "a request asks for no compression");
+            assert_eq!(Decoded { outcome, reason, ..seen }, decoded(CHAT));
+        }
         assert_eq!(decoded(&[&gzip[..], &gzip[..]].concat()).events, 2);
         assert!(decoded(&gzip[..12]).error.is_some(), "nothing of it can be read");
     }
@@ -251,7 +276,23 @@ mod tests {
     fn a_whole_answer_is_decoded_as_one() {
         let whole = decoded(b"{\"choices\":[{\"message\":{\"content\":\"ab\"}}],\"usage\":{\"prompt_tokens\":3}}");
         assert_eq!((whole.events, whole.content_events, whole.text_chars), (1, 1, 2));
-        assert_eq!((whole.ended, whole.error), (true, None));
+        assert_eq!((whole.ended, whole.error, whole.outcome), (true, None, Outcome::Ok));
+        assert!(whole.reason.unwrap().contains("one whole answer"));
+    }
+
+    #[test]
+    fn the_outcome_is_told_to_people_alone() {
+        for (body, outcome, word) in [
+            (&b"data: {\"type\":\"ping\"}\n\ndata: [DONE]\n\n"[..], Outcome::Decode, "is `target.api` right?"),
+            (&CHAT[..30], Outcome::Truncated, "broke off"),
+            (b"\x00\x01", Outcome::Decode, "not of this dialect"),
+        ] {
+            let seen = decoded(body);
+            assert!(seen.outcome == outcome && seen.reason.as_ref().unwrap().contains(word), "{seen:?}");
+            let json = serde_json::to_value(&seen).unwrap();
+            assert!(json.get("outcome").is_none() && json.get("reason").is_none(), "{json}");
+        }
+        assert_eq!((decoded(CHAT).outcome, decoded(CHAT).reason), (Outcome::Ok, None));
     }
 
     #[test]

@@ -143,4 +143,6 @@ pub struct StreamState {
     pub content_events: u64,
     /// Events that are JSON, but not of this dialect; they are ignored.
     pub foreign_events: u64,
+    /// Where a custom dialect looks for an event's text, as long as no event has had one there.
+    pub no_text_at: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::message::is_set;
 use crate::piece::{Kept, Piece};
 use crate::progress::{Means, Progress};
 use crate::reader::{Schema, decoder};
-use crate::request::{EVENT_STREAM, Ends, joined, present};
+use crate::request::{EVENT_STREAM, Ends, joined, present, segment};
 use crate::shape::{Found, Name};
 use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
 
@@ -21,7 +21,8 @@ pub(crate) struct Triton;
 
 impl Dialect for Triton {
     fn request(&self, base: &Url, key: Option<&Secret>, ask: &Ask<'_>) -> WireRequest {
-        ENDS.request(base, &format!("/models/{}", ask.model.unwrap_or_default()), key, fields(ask), ask)
+        let stem = format!("/models/{}", segment(ask.model.unwrap_or_default()));
+        ENDS.request(base, &stem, key, fields(ask), ask)
     }
 
     /// Whether the model is ready where the path names it, else the server.

@@ -110,6 +110,34 @@ mod requests {
     }
 
     #[test]
+    fn a_model_is_one_segment_of_its_route() {
+        const VERTEX: &str = "http://h/v1/projects/p/locations/l";
+        for (api, url, model, path) in [
+            (Api::Gemini, "http://h", "a?b#c", "/v1beta/models/a%3Fb%23c"),
+            (Api::Gemini, "http://h", "../../x", "/v1beta/models/..%2F..%2Fx"),
+            (Api::Gemini, "http://h/v1/models", "a%b c", "/v1/models/a%25b%20c"),
+            (Api::Gemini, "http://h", "modèle", "/v1beta/models/mod%C3%A8le"),
+            (Api::Gemini, "http://h", "models/gemini-2.0-flash:x@1", "/v1beta/models/gemini-2.0-flash:x@1"),
+            (Api::Gemini, "http://h/v1beta", "tunedModels/t?", "/v1beta/tunedModels/t%3F"),
+            (Api::Gemini, VERTEX, "g", "/v1/projects/p/locations/l/publishers/google/models/g"),
+            (Api::Gemini, VERTEX, "models/g", "/v1/projects/p/locations/l/publishers/google/models/g"),
+            (
+                Api::Gemini,
+                VERTEX,
+                "publishers/a b/models/c@1",
+                "/v1/projects/p/locations/l/publishers/a%20b/models/c@1",
+            ),
+            (Api::Triton, "http://h", "a?b#c", "/v2/models/a%3Fb%23c"),
+            (Api::Triton, "http://h", "../../x", "/v2/models/..%2F..%2Fx"),
+            (Api::Triton, "http://h/v2", "a%b c/é", "/v2/models/a%25b%20c%2F%C3%A9"),
+        ] {
+            let tail = if api == Api::Gemini { ":generateContent" } else { "/generate" };
+            let case = Case::of(api).at(url).model(Some(model)).whole();
+            assert_eq!(case.path(), format!("{path}{tail}"), "{model}");
+        }
+    }
+
+    #[test]
     fn bedrock_invoke() {
         let case = Case::of(Api::BedrockInvoke).model(Some("arn:aws:bedrock:us-east-1:1:inference-profile/us.x"));
         let body = json!({

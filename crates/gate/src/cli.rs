@@ -107,7 +107,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Decode {
-    /// The body of a response, as it came.
+    /// The body of a response, as it came (`-`: stdin).
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The dialect it is in, such as `openai-chat`.

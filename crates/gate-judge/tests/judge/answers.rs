@@ -35,10 +35,10 @@ fn several_who_answered_are_named() {
     assert!(findings.contains(&Finding::Replicas { answered: answered.clone(), count: 2 }));
     assert_eq!(status, Status::Passed);
     let (findings, status) = with(|sample| sample.model = named(sample.index, 3));
-    assert!(findings.contains(&Finding::Models { answered: answered.clone() }));
+    assert!(findings.contains(&Finding::Models { answered: answered.clone(), count: 2 }));
     assert_eq!(status, Status::PassedWithWarnings);
     let (findings, status) = with(|sample| sample.fingerprint = named(sample.index, 3));
-    assert!(findings.contains(&Finding::Fingerprints { answered }));
+    assert!(findings.contains(&Finding::Fingerprints { answered, count: 2 }));
     assert_eq!(status, Status::PassedWithWarnings);
 
     // Ten at most, most frequent first and then by name.
@@ -57,6 +57,30 @@ fn several_who_answered_are_named() {
     }] {
         assert_eq!(with(change), with(|_| ()));
     }
+}
+
+#[test]
+fn a_header_that_never_came_is_said() {
+    let with = |replica: Option<&str>, change: fn(&mut Run)| {
+        let mut samples: Vec<Sample> = (0..30).map(|index| ok(index, 100.0, 10.0)).collect();
+        samples.iter_mut().for_each(|sample| sample.replica = replica.map(str::to_owned));
+        let mut run = once("ttft.p95 < 1s", samples);
+        run.header.spec.target.replica_header = Some("x-pod".to_owned());
+        run.header.simulated = false;
+        change(&mut run);
+        let verdict = judge(&run);
+        let about = |one: &Finding| matches!(one, Finding::Replicas { .. } | Finding::NoReplicaHeader { .. });
+        (verdict.findings.into_iter().find(about), verdict.status)
+    };
+    let one = Finding::Replicas { answered: vec![("a".to_owned(), 30)], count: 1 };
+    assert_eq!(with(Some("a"), |_| ()), (Some(one), Status::Passed));
+    let missing = Finding::NoReplicaHeader { header: "x-pod".to_owned() };
+    assert_eq!(with(None, |_| ()), (Some(missing), Status::PassedWithWarnings));
+    // Where no header could come, or none was asked for, there is nothing to miss.
+    assert_eq!(with(None, |run| run.header.simulated = true), (None, Status::Passed));
+    assert_eq!(with(None, |run| run.header.imported_from = Some("samples".to_owned())), (None, Status::Passed));
+    assert_eq!(with(None, |run| run.header.spec.target.replica_header = None), (None, Status::Passed));
+    assert_eq!(with(None, |run| run.samples.iter_mut().for_each(|one| one.headers = None)).0, None);
 }
 
 #[test]
@@ -116,13 +140,16 @@ fn embeddings_have_no_figures_of_a_stream() {
     let embedding = |index: u32| {
         let sample = ok(index, 100.0, 0.0);
         let usage = Some(Usage { input: Some(100), ..Usage::default() });
-        Sample { first_token: None, content_events: 0, usage, ..sample }
+        Sample { first_token: None, content_events: 1, usage, ..sample }
     };
     let mut run = once("e2e.p95 < 1s", (0..30).map(embedding).collect());
     run.header.spec.target.api = Api::OpenaiEmbeddings;
     let verdict = judge(&run);
     assert_eq!(verdict.checks[0].outcome, WITHIN);
     assert!(!verdict.findings.contains(&Finding::OnlyEndToEnd));
+    // No tokens are generated, so none are estimated.
+    assert!(!verdict.findings.iter().any(|one| matches!(one, Finding::EstimatedTokens { .. })));
+    assert_eq!((verdict.run.token_sources, verdict.status), (Vec::new(), Status::Passed));
     let figures: Vec<String> = verdict.figures.iter().map(|figure| figure.metric.to_string()).collect();
     let expected =
         ["e2e.p50", "e2e.p95", "errors.rate", "throughput.requests", "input_tokens.p50", "headers.p50", "headers.p95"];

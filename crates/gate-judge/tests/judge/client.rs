@@ -77,7 +77,8 @@ fn many_coalesced_events_are_said_once() {
 #[test]
 fn a_clock_that_was_not_there_is_said() {
     let said = |clock: Clock, stamping: Stamping, system: &str| {
-        let mut run = measured(&["ttft.p95 < 1s"], Health { clock: stamping, ..Health::default() });
+        let health = Health { clock: stamping, cpu_share: Some(0.1), ..Health::default() };
+        let mut run = measured(&["ttft.p95 < 1s"], health);
         run.header.spec.load.clock = clock;
         run.header.host = Some(Host { system: system.to_owned(), cores: 2 });
         judge(&run).findings.contains(&Finding::NoKernelClock)
@@ -86,6 +87,10 @@ fn a_clock_that_was_not_there_is_said() {
     assert!(!said(Clock::Auto, Stamping::Kernel, "linux-x86_64"));
     assert!(!said(Clock::User, Stamping::User, "linux-x86_64"));
     assert!(!said(Clock::Auto, Stamping::User, "macos-aarch64"));
+    // A journal that leaves the health out says nothing of the clock.
+    let mut run = measured(&["ttft.p95 < 1s"], Health::default());
+    run.header.host = Some(Host { system: "linux-x86_64".to_owned(), cores: 2 });
+    assert!(!judge(&run).findings.contains(&Finding::NoKernelClock));
 }
 
 #[test]
@@ -105,6 +110,64 @@ fn a_closed_loop_has_no_planned_rate() {
     let verdict = closed(Pace::Closed { concurrency: 4 });
     assert!(!matches!(verdict.checks[0].outcome, CheckOutcome::CouldNotMeasure { cause: Cause::RateShort { .. } }));
     assert_eq!(verdict.run.rates, None);
+}
+
+/// 60 requests planned at 2 a second, of which one goes out every `every` milliseconds, taken up on time.
+fn capped(every: i64) -> Run {
+    let mut run = measured(&["ttft.p95 < 60s", "achieved_rate > 1.5/s"], Health::default());
+    run.header.spec.load.pace = Pace::Open { rate: PerSecond(2.0), cap: Some(1) };
+    for sample in &mut run.samples {
+        let wait = Nanos::from_millis((every - 500).max(0) * i64::from(sample.index));
+        let later = |at: Option<Nanos>| at.map(|at| at + wait);
+        (sample.cap_wait, sample.sent, sample.end) = (Some(wait), later(sample.sent), later(sample.end));
+        (sample.first_token, sample.last_token) = (later(sample.first_token), later(sample.last_token));
+    }
+    run
+}
+
+#[test]
+fn the_rate_is_that_at_which_requests_go_out() {
+    let verdict = judge(&capped(1_000));
+    let (planned, achieved) = verdict.run.rates.unwrap();
+    assert!((planned - 2.0).abs() < 1e-9 && (achieved - 1.0).abs() < 1e-9, "{planned} and {achieved}");
+    // The cap was asked for, so the client kept its rate, and the check on the rate says what came of it.
+    assert_eq!(outcomes(&verdict), [CheckOutcome::Met, CheckOutcome::Violated]);
+    let waited = Finding::CapWait { p50: Nanos::from_millis(29 * 500), held_at: Some(achieved) };
+    assert!(verdict.findings.contains(&waited), "{:?}", verdict.findings);
+
+    let verdict = judge(&capped(400));
+    assert_eq!(verdict.run.rates, Some((2.0, 2.0)));
+    assert_eq!(outcomes(&verdict)[1], CheckOutcome::Met);
+    assert!(!verdict.findings.iter().any(|one| matches!(one, Finding::CapWait { .. })));
+
+    // A wait that leaves the rate as it is, and is more than 5 % of the TTFT bound.
+    let mut run = measured(&["ttft.p95 < 1s"], Health::default());
+    let said = |run: &Run| {
+        let verdict = judge(run);
+        verdict.findings.into_iter().find(|one| matches!(one, Finding::CapWait { .. }))
+    };
+    run.samples.iter_mut().for_each(|sample| sample.cap_wait = Some(Nanos::from_millis(51)));
+    assert_eq!(said(&run), Some(Finding::CapWait { p50: Nanos::from_millis(51), held_at: None }));
+    run.samples.iter_mut().for_each(|sample| sample.cap_wait = Some(Nanos::from_millis(50)));
+    assert_eq!(said(&run), None);
+}
+
+#[test]
+fn bursts_behind_a_cap_are_of_the_cap() {
+    let with = |wait: i64| {
+        let mut run = capped(400);
+        run.header.spec.checks = gate(&["ttft.p95 < 800ms"], &[]).checks;
+        for sample in &mut run.samples {
+            sample.cap_wait = Some(Nanos::from_millis(wait));
+            let slow = if (20..30).contains(&sample.index) { 900 } else { 300 };
+            sample.first_token = Some(sample.intended + Nanos::from_millis(slow));
+        }
+        let findings = judge(&run).findings;
+        findings
+            .iter()
+            .find_map(|one| if let Finding::DesignEffect { capped, .. } = one { Some(*capped) } else { None })
+    };
+    assert_eq!((with(0), with(200)), (Some(false), Some(true)));
 }
 
 #[test]

@@ -246,6 +246,30 @@ fn a_burst_is_a_buffering_proxy() {
     let verdict = judge(&once((0..30).map(|index| ok(index, 700.0, 0.05)).collect()));
     assert!(verdict.findings.contains(&Finding::Buffered { share: 1.0 }));
     assert_eq!(verdict.status, Status::PassedWithWarnings);
+    let figures: Vec<String> = verdict.figures.iter().map(|figure| figure.metric.to_string()).collect();
+    assert_eq!(figures[..3], ["ttft.p50", "ttft.p95", "tpot_e2e.p50"]);
+    assert!(!figures.iter().any(|metric| metric == "tpot.effective" || metric.starts_with("icl")), "{figures:?}");
+
+    // The times between tokens say nothing then, whatever their bound: what looks good is no better than what is bad.
+    let times = ["tpot.p95 < 50ms", "tpot.p50 > 50ms", "stall.max < 1s", "tpot.effective < 50ms", "icl.p95 < 50ms"];
+    let mut spec = gate(&times, &["ttft.p95 < 800ms", "itl.p95 < 1ms", "tpot_e2e.p95 < 1s"]);
+    spec.load.iterations = Iterations::Fixed(60);
+    let buffered = |burst: u32| {
+        let tpot = move |index: u32| if index < burst { 0.05 } else { 10.0 };
+        outcomes(&judge(&run(
+            &spec,
+            (0..60).map(|index| ok(index, 700.0, tpot(index))).collect(),
+            EndReason::Completed,
+        )))
+    };
+    let lost = not(Cause::Buffered { share: 1.0 });
+    let [met, violated] = [CheckOutcome::Met, CheckOutcome::Violated];
+    let all = buffered(60);
+    assert_eq!(all[..5], [lost.clone(), lost.clone(), lost.clone(), lost.clone(), lost.clone()]);
+    assert_eq!(all[5..], [met.clone(), lost, met.clone()]);
+    // Half of the streams are not most of them.
+    assert_eq!(buffered(30)[..2], [met, violated]);
+
     // A fast model is not: 49 gaps of 2 ms after 700 ms.
     let fast = judge(&once((0..30).map(|index| ok(index, 700.0, 2.0)).collect()));
     assert_eq!(fast.findings, [Finding::CannotProve { check: "ttft.p95 < 800ms".to_owned(), n: 30, needed: 59 }]);

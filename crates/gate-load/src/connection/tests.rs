@@ -92,7 +92,7 @@ fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 type Answer = fn(&[u8]) -> Option<Speech>;
 
 fn one(asked: &[u8]) -> Option<Speech> {
-    asked.ends_with(b"\r\n\r\n").then(chunked)
+    asked.ends_with(b"\r\n\r\n?").then(chunked)
 }
 
 /// How many requests share a connection.
@@ -103,7 +103,8 @@ fn two(asked: &[u8]) -> Option<Speech> {
     let mut streams = Vec::new();
     while let Some((head, tail)) = rest.split_at_checked(9) {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-        if head[3] == 1 {
+        let is_last = head[3] < 2 && head[4] & 1 == 1;
+        if is_last {
             streams.push(u32::from_be_bytes(head[5..9].try_into().unwrap()));
         }
         rest = tail.get(length..)?;
@@ -264,8 +265,8 @@ async fn follow(base: &Url, http: Http, clock: Stamping) -> Vec<Vec<Taken>> {
 async fn follow_one(mut connection: Connection) -> Vec<Taken> {
     let stamps = Arc::clone(connection.stamps());
     let sent = connection.begin();
-    let request = Request::get("/").header("host", "x").body(Full::default()).unwrap();
-    let Ok(response) = connection.send(request).await else { panic!("no response") };
+    let request = Request::post("/").header("host", "x").body(Bytes::from_static(b"?")).unwrap();
+    let Ok(response) = connection.send(request, &sent).await else { panic!("no response") };
     assert!(sent.at().is_some_and(|sent| sent <= stamps.last().at));
     let mut answer = Vec::new();
     let mut body = response.into_body();
@@ -365,8 +366,9 @@ fn a_connection_is_not_taken_once_it_is_closed_even_if_the_runtime_has_not_heard
         let stamps = Stamps::new(&Receiver::new(Stamping::User));
         let Ok(connected) = target.connect(Instant::now() + Duration::from_secs(20), &stamps).await else { panic!() };
         let mut connection = Connection::new(connected, stamps).await.unwrap();
-        let request = Request::get("/").header("host", "x").body(Full::default()).unwrap();
-        let Ok(response) = connection.send(request).await else { panic!("no response") };
+        let request = Request::get("/").header("host", "x").body(Bytes::new()).unwrap();
+        let sent = connection.begin();
+        let Ok(response) = connection.send(request, &sent).await else { panic!("no response") };
         assert!(connection.drive(response.into_body().frame()).await.is_none());
         let pool = Pool::default();
         pool.put(connection).await;

@@ -65,17 +65,25 @@ fn certified(client: &ClientIdentity) -> Result<CertifiedKey, LoadError> {
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| cert("it is no PEM text: a certificate's lines are cut or garbled"))?;
     let Some(first) = chain.first() else { return Err(cert("it holds no certificate")) };
-    webpki::EndEntityCert::try_from(first)
-        .map_err(|_| cert("its first certificate is none, or one of an old version"))?;
-    CertifiedKey::from_der(chain, key(client.key_pem.expose())?, &ring::default_provider()).map_err(|error| match error
-    {
-        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            key_error("it is not the key of the first certificate in `target.tls.cert`")
-        }
-        _ => key_error(
+    match webpki::EndEntityCert::try_from(first) {
+        // One without extensions is of version 1, which only the server has to read.
+        Ok(_) | Err(webpki::Error::UnsupportedCertVersion) => {}
+        Err(_) => return Err(cert("its first certificate is none")),
+    }
+    let key = key(client.key_pem.expose())?;
+    let key = ring::default_provider().key_provider.load_private_key(key).map_err(|_| {
+        key_error(
             "it is of a kind that is not supported: use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 bits or more",
-        ),
-    })
+        )
+    })?;
+    let certified = CertifiedKey::new(chain, key);
+    match certified.keys_match() {
+        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+            Err(key_error("it is not the key of the first certificate in `target.tls.cert`"))
+        }
+        // The key of a version 1 certificate cannot be read here: the server tells whether it fits.
+        _ => Ok(certified),
+    }
 }
 
 fn key(pem: &str) -> Result<PrivateKeyDer<'static>, LoadError> {

@@ -1,12 +1,12 @@
 //! HTTP/2: one connection for all, and what becomes of its streams.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gate_model::{Connections, Http, HttpVersion, Nanos, Outcome};
+use gate_model::{Connections, EndReason, Http, HttpVersion, Nanos, Outcome};
 
 use crate::bench::Bench;
 use crate::server::{DONE, finish, token};
@@ -29,6 +29,12 @@ pub(crate) enum Say {
 }
 
 use Say::{Close, Data, GoAway, Head, Last, Reset, Wait};
+
+/// How much of a body a client sends unasked.
+const WINDOW: usize = 65_535;
+/// How much more it may send later, and after how many milliseconds.
+const MORE: u32 = 1 << 20;
+const LATE_WINDOW: i64 = 100;
 
 /// A request as the server saw it.
 pub(crate) struct Asked {
@@ -88,7 +94,15 @@ impl Peer {
         let Some(payload) = self.bytes.get(9..9 + length).map(<[u8]>::to_vec) else { return false };
         self.bytes.drain(..9 + length);
         match kind {
-            0 => self.bodies.entry(stream).or_default().push_str(&String::from_utf8(payload).unwrap()),
+            0 => {
+                let body = self.bodies.entry(stream).or_default();
+                body.push_str(&String::from_utf8(payload).unwrap());
+                if body.len() == WINDOW {
+                    std::thread::sleep(Duration::from_millis(LATE_WINDOW as u64));
+                    self.say(8, 0, 0, &MORE.to_be_bytes());
+                    self.say(8, 0, stream, &MORE.to_be_bytes());
+                }
+            }
             1 => drop(self.bodies.entry(stream).or_default()),
             4 if flags & 1 == 0 => self.say(4, 1, 0, &[]),
             _ => {}
@@ -212,7 +226,8 @@ fn what_the_server_ends_has_its_outcome_and_costs_the_others_nothing() {
     for (sample, (_, outcome, words)) in run.samples.iter().zip(cases) {
         assert_eq!(sample.outcome, outcome, "{sample:?}");
         assert!(sample.error.as_deref().unwrap_or_default().contains(words), "{sample:?}");
-        assert!(sample.connected.is_none(), "the connection stands: {sample:?}");
+        let is_refused = words.contains("REFUSED");
+        assert_eq!(sample.connected.is_some(), is_refused, "the connection stands: {sample:?}");
     }
 }
 
@@ -246,12 +261,51 @@ fn a_connection_that_breaks_takes_its_streams_with_it() {
 }
 
 #[test]
-fn more_than_the_server_takes_at_once_wait_for_their_turn() {
-    let address = measured(1, |_, _| vec![Wait(60), Head, Data(token("a")), Last(finish("stop") + DONE)]);
-    let run = two(Bench::new(address, 5)).go().run;
-    assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Ok && sample.connected.is_none()), "{run:?}");
-    let waits: Vec<_> = run.samples.iter().map(|sample| sample.first_token.unwrap() - sample.intended).collect();
-    assert!(waits[4] > Nanos::from_millis(4 * 60), "the wait counts: {waits:?}");
+fn more_than_the_server_takes_at_once_open_another_connection() {
+    const COUNT: usize = 5;
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let address = measured(1, move |index, asked| {
+        seen.lock().unwrap().insert((index, asked.connection));
+        // The first is answered when the others are there.
+        let until = Instant::now() + Duration::from_secs(20);
+        while index == 0 && seen.lock().unwrap().len() < COUNT && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        vec![Wait(10), Head, Data(token("a")), Last(finish("stop") + DONE)]
+    });
+    let run = two(Bench::new(address, COUNT as u32)).go().run;
+    assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Ok), "{run:?}");
+    assert!(run.samples[0].connected.is_none() && run.samples[1].connected.is_some(), "{run:?}");
+    let ended = |index: usize| run.samples[index].end.unwrap();
+    assert!((1..COUNT).all(|index| ended(index) < ended(0) + Nanos::from_secs(10)), "{run:?}");
+    assert!(ended(0) < Nanos::from_secs(15), "the others did not come: {run:?}");
+}
+
+#[test]
+fn a_request_that_the_server_has_not_looked_at_goes_to_another_connection() {
+    let tries = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&tries);
+    let address = measured(100, move |index, asked| {
+        let mut tries = log.lock().unwrap();
+        tries.push((index, asked.connection));
+        let is_first = tries.iter().filter(|(other, _)| *other == index).count() == 1;
+        if index == 1 && is_first { vec![Reset(7)] } else { whole(&["a"]) }
+    });
+    let run = two(Bench::new(address, 3).every(30)).go().run;
+    assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Ok), "{run:?}");
+    let tries: Vec<_> = tries.lock().unwrap().iter().filter(|(index, _)| *index == 1).copied().collect();
+    assert!(tries.len() == 2 && tries[0].1 != tries[1].1, "{tries:?}");
+}
+
+#[test]
+fn a_request_is_sent_when_the_last_of_it_is_written() {
+    let address = measured(100, |_, _| whole(&["a"]));
+    let mut bench = two(Bench::new(address, 2));
+    bench.spec.target.extra_body.insert("padding".to_owned(), "x".repeat(100_000).into());
+    for sample in bench.go().run.samples {
+        let (writing, sent, headers) = (sample.writing.unwrap(), sample.sent.unwrap(), sample.headers.unwrap());
+        assert!(sent - writing >= Nanos::from_millis(LATE_WINDOW) && sent <= headers, "{sample:?}");
+    }
 }
 
 #[test]
@@ -264,21 +318,50 @@ fn fresh_connections_and_workers_work_here_too() {
     assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Ok && sample.connected.is_some()), "{run:?}");
 }
 
-#[test]
-fn a_server_of_http_1_is_told_from_one_of_http_2() {
-    let old = TcpListener::bind("127.0.0.1:0").unwrap();
-    let bench = two(Bench::new(old.local_addr().unwrap(), 1));
+/// A server that says this once something has come, or before anything comes, on each connection.
+fn saying(words: &'static [u8], is_first: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        for stream in old.incoming() {
+        for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            if !is_first {
+                let _ = stream.read(&mut [0; 4096]);
+            }
+            let _ = stream.write_all(words);
             // A close before all was read would be a reset.
-            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let _ = stream.shutdown(std::net::Shutdown::Write);
             while stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
         }
     });
-    let sample = bench.go().run.samples.remove(0);
-    assert_eq!(sample.outcome, Outcome::Decode, "{sample:?}");
-    assert!(sample.error.as_ref().unwrap().contains("not HTTP/2"), "{sample:?}");
+    address
+}
+
+#[test]
+fn a_server_of_the_other_version_is_no_measurement() {
+    let one: [&[u8]; 3] = [
+        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        // Of version 0.9, to a version it doesn't know.
+        b"<!DOCTYPE HTML><p>Invalid HTTP version (2.0)",
+        b"oops",
+    ];
+    // Settings; then a GOAWAY for a protocol error.
+    let two: [&[u8]; 2] =
+        [b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64", b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01"];
+    let (no_two, use_two) = ("does not speak HTTP/2 without TLS: use `load.http: auto`", "use `load.http: 2`");
+    let cases = one.map(|words| (words, Http::Two, no_two)).into_iter();
+    let cases = cases.chain(two.map(|words| (words, Http::One, use_two)));
+    let cases = cases.chain(two.map(|words| (words, Http::Auto, use_two)));
+    for ((words, http, remedy), is_first) in cases.flat_map(|case| [(case, false), (case, true)]) {
+        if is_first && http == Http::Two {
+            continue;
+        }
+        let mut bench = Bench::new(saying(words, is_first), 3);
+        bench.spec.load.http = http;
+        let run = bench.go().run;
+        let end = run.end.unwrap();
+        let EndReason::NotReady(said) = end.reason else { panic!("{http:?}: {:?}", end.reason) };
+        assert!(said.contains(remedy), "{http:?}: {said}");
+        assert_eq!((end.reached, end.sent, run.samples.len()), (None, 0, 0), "{http:?}");
+    }
 }

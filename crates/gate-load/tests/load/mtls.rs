@@ -1,16 +1,20 @@
 //! Servers that ask who we are.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use gate_load::{ClientIdentity, Trust};
 use gate_model::{EndReason, Outcome, Secret};
 use rcgen::date_time_ymd;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
+use rustls::{
+    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme, SupportedProtocolVersion,
+};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer, UnixTime};
 
 use crate::certificates::*;
 use crate::server::*;
@@ -171,4 +175,74 @@ fn keys_of_older_formats_are_read_and_none_is_shown() {
         assert!(!format!("{identity:?}").contains("PRIVATE"));
         Trust { client: Some(identity), ..Trust::default() }.check().unwrap();
     }
+}
+
+/// A certificate without extensions, as `openssl x509 -req` makes them.
+const VERSION_1: &str = "-----BEGIN CERTIFICATE-----\n\
+    MIIBGTCBvwIUXPlijowAbvRUH2AAuheK2/T++hAwCgYIKoZIzj0EAwIwDTELMAkG\n\
+    A1UEAwwCY2EwIBcNMjYxMTI5MjEyMzAyWhgPMjEyNjExMDUyMTIzMDJaMA8xDTAL\n\
+    BgNVBAMMBGdhdGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATZIN2LQ9zGNvHo\n\
+    I5TRct+izRNUfFWYfndNqiZjRiayoxK5IgrAAVHwhPCRHmH5irSJfu/PcYK1xm5l\n\
+    8ySVBmGtMAoGCCqGSM49BAMCA0kAMEYCIQDm2DudhizdkfL+62bKtCTS0ekJvTvA\n\
+    LTC9P5x15SjOnAIhAK77IwUYPX4LHrBVc4Ojb2/82uXpJeuS5Rc7cu+Y3Ito\n\
+    -----END CERTIFICATE-----\n";
+
+/// Asks for a certificate, and takes any.
+#[derive(Debug)]
+struct Anyone(Mutex<Vec<CertificateDer<'static>>>);
+
+impl ClientCertVerifier for Anyone {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.0.lock().unwrap().push(certificate.clone().into_owned());
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
+    }
+}
+
+#[test]
+fn a_certificate_of_version_1_is_shown() {
+    let (server, authority) = issued(&params(&["localhost"]));
+    let anyone = Arc::new(Anyone(Mutex::default()));
+    let server_key = PrivatePkcs8KeyDer::from(server.key.serialize_der());
+    let config = crate::certificates::server()
+        .with_client_cert_verifier(Arc::clone(&anyone) as _)
+        .with_single_cert(vec![server.certificate.clone()], server_key.into())
+        .unwrap();
+    let config = Arc::new(config);
+    let address = serve_tls(move |_| Some(Arc::clone(&config)), well(|_, _| stream(&["a"])));
+    let trust = Trust { client: Some(showing(VERSION_1, &server.key.serialize_pem())), ..given(&authority) };
+    assert_ok(&bench("https", address, trust).go());
+    let shown = anyone.0.lock().unwrap();
+    let certificate = CertificateDer::from_pem_slice(VERSION_1.as_bytes()).unwrap();
+    assert!(!shown.is_empty() && shown.iter().all(|shown| *shown == certificate));
 }

@@ -308,3 +308,19 @@ fn deadlines() {
     assert_eq!(samples[4].content_events, 1);
     assert!(samples[6].content_events > 1 && samples[6].end.is_none());
 }
+
+#[test]
+fn a_time_limit_holds_where_bytes_never_pause() {
+    let Put(pings) = chunk(&": ping\n\n".repeat(1_000)) else { panic!("not written") };
+    let cases = [
+        (vec![stream_head(), Flood(pings.clone())], Outcome::TimeoutFirstToken),
+        (vec![stream_head(), chunk(&token("a")), Flood(pings)], Outcome::TimeoutStall),
+    ];
+    for (acts, outcome) in cases {
+        let mut bench = Bench::new(serve_measured(move |_, _| acts.clone()), 1);
+        bench.spec.timeouts.first_token = Nanos::from_millis(300);
+        bench.spec.timeouts.stall = Nanos::from_millis(300);
+        let sample = bench.go().run.samples.remove(0);
+        assert_eq!(sample.outcome, outcome, "{sample:?}");
+    }
+}

@@ -195,3 +195,15 @@ fn a_run_of_several_workers_ends_when_it_is_stopped() {
     assert_eq!(run.end.as_ref().unwrap().reason, EndReason::Interrupted);
     assert_eq!(run.samples.iter().map(|sample| sample.outcome).collect::<Vec<_>>(), [Outcome::Cancelled; 5]);
 }
+
+#[test]
+fn a_body_that_stays_open_after_the_answer_holds_no_slot() {
+    let open = || vec![stream_head(), chunk(&token("a")), chunk(&finish("stop")), chunk(DONE), Hold];
+    for limit in [closed, capped] {
+        let run = limit(Bench::new(serve_measured(move |_, _| open()), 10), 1).go().run;
+        assert_each_once(&run, 10);
+        // The end of each body is waited for, a second long.
+        let last = run.samples[9].start.unwrap() + run.samples[9].cap_wait.unwrap_or_default();
+        assert!(last < Nanos::from_secs(5), "{run:?}");
+    }
+}

@@ -13,6 +13,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub(crate) enum Act {
     /// Writes bytes in one call.
     Write(Vec<u8>),
+    /// Writes bytes again and again, until the client closes.
+    Flood(Vec<u8>),
     /// Waits this many milliseconds.
     Pause(u64),
     /// Waits until the client closes.
@@ -25,7 +27,7 @@ pub(crate) enum Act {
     Reset,
 }
 
-pub(crate) use Act::{Close, HalfClose, Hold, Pause, Reset, Write as Put};
+pub(crate) use Act::{Close, Flood, HalfClose, Hold, Pause, Reset, Write as Put};
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
@@ -141,6 +143,10 @@ pub(crate) fn converse(peer: impl Peer, connection: u32, script: &Script) {
                     if reader.get_mut().write_all(&bytes).is_err() {
                         return;
                     }
+                }
+                Act::Flood(bytes) => {
+                    while reader.get_mut().write_all(&bytes).is_ok() {}
+                    return;
                 }
                 Act::Pause(millis) => std::thread::sleep(Duration::from_millis(millis)),
                 Act::Hold => return hold(reader.get_mut()),

@@ -62,10 +62,15 @@ fn load(view: &PlanView<'_>) -> String {
     };
     let pace = match view.spec.load.pace {
         Pace::Open { rate, cap } => {
-            let cap = cap.map(|cap| format!(", at most {} at once, and waiting for a place counts", grouped(cap)));
+            let cap = cap.map(|cap| format!(", at most {} at once, and waiting for a slot counts", grouped(cap)));
             format!("open loop, {}/s, {arrivals}{}", number(rate.0), cap.unwrap_or_default())
         }
-        Pace::Closed { concurrency } => format!("closed loop, {} at once", grouped(concurrency)),
+        Pace::Closed { concurrency } => {
+            let requests = view.plan.requests.len();
+            let all = (concurrency as usize > requests)
+                .then(|| format!(" (at most {requests} are ever open: all of them from the start)"));
+            format!("closed loop, {} at once{}", grouped(concurrency), all.unwrap_or_default())
+        }
     };
     format!("{pace}, seed {}", view.plan.seed)
 }

@@ -11,6 +11,9 @@ const CHECK_TARGET: &str = "check that the server runs and that `target.url` is 
 /// Of an open loop the one, of a closed one the other.
 pub(super) const LOWER_LOAD: &str = "lower `load.rps` or `load.concurrency`";
 
+/// What the load says of a target that it waited for in vain.
+const WAITED: &str = "not ready within";
+
 /// How much of a server's message is quoted, in characters.
 const QUOTED: usize = 300;
 
@@ -64,9 +67,10 @@ pub fn cause_sentence(cause: &Cause) -> String {
             number(*planned)
         ),
         Cause::EstimatedTokens => "the server reports no usage, so its tokens were only estimated from the events of \
-                                   the stream: make it send `usage`, name its `prompts.tokenizer`, or say \
-                                   `tokens: accept_estimate`"
+                                   the stream: make it send `usage`, name the model's `tokenizer.json` as \
+                                   `prompts.tokenizer`, or say `prompts.tokens: accept_estimate`"
             .to_owned(),
+        Cause::Buffered { share } => buffered(*share),
         Cause::Interrupted => "the run was interrupted before its first look".to_owned(),
     }
 }
@@ -84,14 +88,25 @@ pub fn end_reason(reason: &EndReason) -> String {
                                   `timeouts.run`"
             .to_owned(),
         // What the load saw is a sentence of its own.
-        EndReason::NotReady(seen) => {
+        EndReason::NotReady(seen) if seen.contains(WAITED) => {
             with_remedy(quoted(seen), "start the server first, check `target.url`, or raise `target.ready.within`")
         }
+        // No waiting changes what was refused for good.
+        EndReason::NotReady(seen) => with_remedy(quoted(seen), CHECK_TARGET),
         EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
         EndReason::ClientExhausted(what) => {
             format!("{}, which says nothing of the target: raise that limit, or {LOWER_LOAD}", quoted(what))
         }
     }
+}
+
+/// What most streams arriving in one burst leaves unsaid.
+pub(super) fn buffered(share: f64) -> String {
+    format!(
+        "{} of the streams arrived in one burst: a proxy on the way buffers them, so tpot, itl, icl and stall say \
+         nothing; measure past it, or turn its buffering off",
+        percent(share)
+    )
 }
 
 /// A time in a sentence: from a second on in seconds.
@@ -115,9 +130,11 @@ fn nothing_reached(outcomes: &[OutcomeCount], message: Option<&str>) -> String {
     with_remedy(format!("not one request was answered{ways}{first}"), CHECK_TARGET)
 }
 
-/// The sentence with what usually helps, unless it names a key of the spec already.
+/// The sentence with what usually helps, unless it names what to change already: a key of the spec, or the proxy, of
+/// which the environment tells.
 fn with_remedy(sentence: String, remedy: &str) -> String {
-    let named = ["`target.", "`load.", "`timeouts.", "certificate", "TLS"].iter().any(|key| sentence.contains(key));
+    let named = ["`target.", "`load.", "`timeouts.", "certificate", "TLS", "proxy"];
+    let named = named.iter().any(|key| sentence.contains(key));
     if named { sentence } else { format!("{sentence}; {remedy}") }
 }
 
@@ -138,6 +155,16 @@ mod tests {
         };
         assert!(sentence(5_027, 20).contains("up to 5.03 s late (P95, limit 20 ms)"), "{}", sentence(5_027, 20));
         assert!(sentence(1_250, 1_000).contains("up to 1.25 s late (P95, limit 1 s)"), "{}", sentence(1_250, 1_000));
+    }
+
+    #[test]
+    fn only_what_was_waited_for_is_to_be_waited_for_longer() {
+        let sentence = |seen: &str| end_reason(&EndReason::NotReady(seen.to_owned()));
+        assert!(sentence("not ready within 1 s, last seen: refused").contains("raise `target.ready.within`"));
+        assert!(sentence("not HTTP at all").ends_with(CHECK_TARGET));
+        let barred = "the proxy at http://p:1 wants credentials (407): write them in `http_proxy`";
+        assert_eq!(sentence(barred), barred);
+        assert_eq!(end_reason(&EndReason::Refused(barred.to_owned())), barred);
     }
 
     #[test]

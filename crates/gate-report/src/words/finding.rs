@@ -1,9 +1,9 @@
 //! What a reader should know about the run as a whole.
 
-use gate_model::{Finding, Metric};
+use gate_model::{Finding, Metric, Quantity};
 
-use super::cause::{LOWER_LOAD, cause_sentence, end_reason, killed, quoted};
-use super::{grouped, number, percent};
+use super::cause::{LOWER_LOAD, buffered, cause_sentence, end_reason, killed, quoted};
+use super::{figure, grouped, number, percent};
 use crate::layout::{clip, counted};
 
 /// How much of the name of a replica, a model or a fingerprint is shown, in characters.
@@ -16,20 +16,31 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::EndedEarly(reason) => end_reason(reason),
         Finding::Killed { recorded, planned } => killed(*recorded, *planned),
         Finding::ClientSlow(cause) => cause_sentence(cause),
-        Finding::DesignEffect { metric, design_effect } => format!(
-            "{} came in bursts (design effect {}), so they say less than as many independent ones, and the server may \
-             be close to saturation: {LOWER_LOAD}, or measure more requests",
+        Finding::DesignEffect { metric, design_effect, capped } => format!(
+            "{} came in bursts (design effect {}), so they say less than as many independent ones{}, or measure more \
+             requests",
             requests_beyond(*metric),
-            number(*design_effect)
+            number(*design_effect),
+            if *capped {
+                "; requests wait for slots: lower `load.rps`, raise `load.concurrency`".to_owned()
+            } else {
+                format!(", and the server may be close to saturation: {LOWER_LOAD}")
+            }
         ),
-        Finding::Buffered { share } => format!(
-            "{} of the streams arrived in one burst: a proxy on the way buffers them, so tpot says nothing; measure \
-             past it, or turn its buffering off",
-            percent(*share)
+        Finding::CapWait { p50, held_at: Some(rate) } => format!(
+            "requests waited {} (p50) for a slot: `load.concurrency` holds the rate at {}/s, and the wait counts in \
+             ttft; raise the cap, or lower `load.rps`",
+            figure(Quantity::time(*p50)),
+            number(*rate)
         ),
+        Finding::CapWait { p50, held_at: None } => format!(
+            "requests waited {} (p50) for a slot under `load.concurrency`, and the wait counts in ttft",
+            figure(Quantity::time(*p50))
+        ),
+        Finding::Buffered { share } => buffered(*share),
         Finding::EstimatedTokens { share } => format!(
             "the tokens of {} of the requests are estimated from the events of the stream, since the server reports \
-             no usage: name its `prompts.tokenizer` to have them counted",
+             no usage: name the model's `tokenizer.json` as `prompts.tokenizer` to have them counted",
             percent(*share)
         ),
         Finding::ShortOutputs { planned, seen } if seen > planned => format!(
@@ -73,19 +84,29 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::WaiverEnded { check, until } => {
             format!("the waiver of `{check}` ended with {until}: the check counts again")
         }
+        Finding::Replicas { answered, count: 1 } => {
+            let answered = answered.iter().map(|(who, requests)| {
+                format!("answered by {} ({})", name(who), counted(*requests as usize, "request"))
+            });
+            answered.collect()
+        }
         Finding::Replicas { answered, count } => format!(
             "{} replicas answered ({}): every figure is of all of them together",
             grouped(*count),
-            tally(answered)
+            tally(answered, *count)
         ),
-        Finding::Models { answered } => format!(
+        Finding::NoReplicaHeader { header } => format!(
+            "no answer had the header `{}` that `target.replica_header` names, so nobody knows which replica answered",
+            name(header)
+        ),
+        Finding::Models { answered, count } => format!(
             "several models answered ({}), so every figure is of a mixture: name one exactly in `target.model`",
-            tally(answered)
+            tally(answered, *count)
         ),
-        Finding::Fingerprints { answered } => format!(
+        Finding::Fingerprints { answered, count } => format!(
             "the server gave several system fingerprints ({}): it was changed during the run, or its replicas differ, \
              and every figure is of all of them together",
-            tally(answered)
+            tally(answered, *count)
         ),
         Finding::Restarted { requests: 1 } => {
             "1 stream began again in its middle: something on the way sent it twice, or spliced another one in"
@@ -115,13 +136,19 @@ pub fn finding_sentence(finding: &Finding) -> String {
     }
 }
 
-/// Who answered how many requests. Names come from the server; a backtick would make code of the words after it.
-fn tally(answered: &[(String, u32)]) -> String {
-    let each = answered.iter().map(|(name, count)| {
-        let name = clip(&name.trim().replace('`', "'"), NAMED);
-        format!("{name} {}", grouped(*count))
-    });
-    each.collect::<Vec<_>>().join(", ")
+/// Who answered how many requests, and how many more there are.
+fn tally(answered: &[(String, u32)], count: u32) -> String {
+    let each = answered.iter().map(|(who, requests)| format!("{} {}", name(who), grouped(*requests)));
+    let each = each.collect::<Vec<_>>().join(", ");
+    match (count as usize).saturating_sub(answered.len()) {
+        0 => each,
+        more => format!("{each} and {more} more"),
+    }
+}
+
+/// A name from outside; a backtick in it would make code of the words after it.
+fn name(text: &str) -> String {
+    clip(&text.trim().replace('`', "'"), NAMED)
 }
 
 fn requests_beyond(metric: Metric) -> String {
@@ -133,16 +160,43 @@ fn requests_beyond(metric: Metric) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gate_model::Nanos;
+
     use super::*;
 
     #[test]
     fn names_are_short_and_no_code() {
-        let finding = Finding::Models { answered: vec![("a`b".to_owned(), 1_200), ("x".repeat(100), 1)] };
+        let finding = Finding::Models { answered: vec![("a`b".to_owned(), 1_200), ("x".repeat(100), 1)], count: 2 };
         let sentence = finding_sentence(&finding);
         assert!(sentence.contains(&format!("(a'b 1,200, {}… 1)", "x".repeat(59))), "{sentence}");
         assert_eq!(sentence.matches('`').count(), 2);
         assert!(
             finding_sentence(&Finding::Restarted { requests: 1 }).starts_with("1 stream began again in its middle")
         );
+    }
+
+    #[test]
+    fn a_list_that_was_cut_says_so() {
+        let answered = |names: u32| (0..names).map(|name| (format!("p{name}"), 2)).collect::<Vec<_>>();
+        let replicas = |names, count| finding_sentence(&Finding::Replicas { answered: answered(names), count });
+        assert_eq!(replicas(1, 1), "answered by p0 (2 requests)");
+        assert!(replicas(2, 2).starts_with("2 replicas answered (p0 2, p1 2): "), "{}", replicas(2, 2));
+        assert!(replicas(10, 20).contains("p9 2 and 10 more): "), "{}", replicas(10, 20));
+    }
+
+    #[test]
+    fn a_cap_that_is_the_wait_is_not_to_be_lowered() {
+        let metric = Metric::Attainment;
+        let sentence = |capped| finding_sentence(&Finding::DesignEffect { metric, design_effect: 3.0, capped });
+        assert!(
+            sentence(false).ends_with(
+                "may be close to saturation: lower `load.rps` or `load.concurrency`, or measure more requests"
+            )
+        );
+        assert!(sentence(true).contains("raise `load.concurrency`") && !sentence(true).contains("saturation"));
+        let waited = |held_at| finding_sentence(&Finding::CapWait { p50: Nanos::from_millis(1_025), held_at });
+        assert!(waited(Some(5.96)).starts_with("requests waited 1,025 ms (p50) for a slot: `load.concurrency` holds"));
+        assert!(waited(Some(5.96)).contains("the rate at 5.96/s"));
+        assert!(waited(None).contains("for a slot under `load.concurrency`"));
     }
 }

@@ -47,7 +47,7 @@ pub fn lead_sentence(verdict: &Verdict) -> String {
         Status::Passed => None,
     };
     let mut sentence = sentence.unwrap_or_else(|| how_many_hold(verdict));
-    if !sentence.ends_with('.') {
+    if !sentence.ends_with(['.', '?', '!']) {
         sentence.push('.');
     }
     sentence

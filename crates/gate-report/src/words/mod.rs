@@ -11,7 +11,8 @@ mod number;
 mod power;
 
 use gate_model::{
-    Bound, Check, CheckOutcome, CheckVerdict, HttpVersion, Importance, Op, Origin, Side, Status, Verdict,
+    Aggregate, Bound, Cause, Check, CheckOutcome, CheckVerdict, HttpVersion, Importance, Metric, Op, Origin, Side,
+    Status, Verdict,
 };
 
 pub use cause::{cause_sentence, end_reason};
@@ -119,13 +120,24 @@ pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
 #[must_use]
 pub fn headline(verdict: &CheckVerdict) -> String {
     let metric = verdict.check.metric;
-    if let CheckOutcome::CouldNotMeasure { cause } = judged(&verdict.outcome) {
-        return capitalised(&cause_sentence(cause));
+    match judged(&verdict.outcome) {
+        CheckOutcome::CouldNotMeasure { cause: Cause::NoData } => return no_value(metric),
+        CheckOutcome::CouldNotMeasure { cause } => return capitalised(&cause_sentence(cause)),
+        _ => {}
     }
     let seen = seen(verdict).unwrap_or_else(|| "unknown".to_owned());
     let counts = counts(verdict, " requests");
     let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
     format!("{metric} is {seen}, {}{counts}", limit(&verdict.check))
+}
+
+/// That a metric has no value; one of a spread needs several.
+fn no_value(metric: Metric) -> String {
+    let few = match metric {
+        Metric::Series(_, Aggregate::Mean | Aggregate::Stddev) => "Too few requests",
+        _ => "No request",
+    };
+    format!("{few} had a value for `{metric}`")
 }
 
 /// What became of a check, a waiver left aside.

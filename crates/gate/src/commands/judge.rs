@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gate_import::{Format, Import};
-use gate_model::{ExitCode, Run};
+use gate_model::{ExitCode, GateSpec, PromptSpec, Run};
 
 use crate::cli::Judge;
 use crate::console::Console;
@@ -53,15 +53,19 @@ fn journal(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Fai
             .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
     })?;
     if let Some(spec) = &arguments.spec {
-        let mut spec = specs::resolve_one(spec, &arguments.overlays.list(), console)?;
-        // What was sent is the journal's to say; what is required of it, the spec's.
-        let sent = &run.header.spec;
-        (spec.target, spec.load, spec.prompts) = (sent.target.clone(), sent.load.clone(), sent.prompts.clone());
-        run.header.spec = spec;
+        let spec = specs::resolve_one(spec, &arguments.overlays.list(), console)?;
+        run.header.spec = required_of(spec, &run.header.spec);
     } else if !arguments.overlays.list().is_empty() {
         return Err(Failure::usage("--set and --target change a spec: name it with --spec"));
     }
     Ok(run)
+}
+
+/// The spec to judge a run by that was sent by another: what was sent is the other's to say; what is required of it,
+/// the spec's, and so is which token counts will do.
+fn required_of(spec: GateSpec, sent: &GateSpec) -> GateSpec {
+    let prompts = PromptSpec { tokens: spec.prompts.tokens, ..sent.prompts.clone() };
+    GateSpec { target: sent.target.clone(), load: sent.load.clone(), prompts, ..spec }
 }
 
 /// Another tool's file.
@@ -75,4 +79,26 @@ fn import(format: &str, path: &Path, arguments: &Judge, console: &Console) -> Re
     let import =
         Import { spec, text: &text, gate: measure::VERSION, run_id: &measure::run_id(), started: &measure::now() };
     gate_import::import(format, import).map_err(|error| Failure::unreadable(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use gate_model::{Endpoint, TokenPolicy};
+
+    use super::*;
+
+    #[test]
+    fn what_was_sent_stays_and_what_is_required_of_it_changes() {
+        let gate = |name: &str, url: &str| GateSpec::new(name, Endpoint::Url(url.to_owned()));
+        let (mut sent, mut spec) = (gate("sent", "http://sent"), gate("new", "http://new"));
+        sent.load.seed = 7;
+        sent.prompts.file = Some("sent.jsonl".to_owned());
+        spec.prompts.file = Some("new.jsonl".to_owned());
+        spec.prompts.tokens = TokenPolicy::AcceptEstimate;
+        let judged_by = required_of(spec, &sent);
+        assert_eq!((judged_by.name.as_str(), judged_by.load.seed), ("new", 7));
+        assert_eq!(judged_by.target, sent.target);
+        let prompts = PromptSpec { tokens: TokenPolicy::AcceptEstimate, ..sent.prompts };
+        assert_eq!(judged_by.prompts, prompts);
+    }
 }

@@ -291,6 +291,11 @@ impl Walk<'_> {
         if let Some((_, credential)) = text.split_once(' ') {
             self.out.secrets.push(Secret::new(credential.trim()));
         }
+        // So may one cookie of several.
+        if header.is_some_and(|name| name.eq_ignore_ascii_case("cookie")) {
+            let cookies = text.split(';').filter_map(|cookie| cookie.split_once('='));
+            self.out.secrets.extend(cookies.map(|(_, value)| Secret::new(value.trim())));
+        }
     }
 
     fn spot(&mut self, node: &Node, path: &str, key: Option<Site>) {

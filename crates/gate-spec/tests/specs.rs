@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn credentials_are_collected() {
         let text = "version: 1\nname: x\nrequire: [ttft.p95 < 800ms]\ntarget:\n  url: http://h/v1?api_key=in-the-query&v=1\n  \
-                    key: ${KEY_IN_ENV}\n  headers: {X-Auth: 'Bearer ${KEY_IN_ENV}', X-Empty: '${EMPTY:-}'}\n  \
+                    key: ${KEY_IN_ENV}\n  headers: {X-Auth: 'Bearer ${KEY_IN_ENV}', X-Empty: '${EMPTY:-}', Cookie: 'sid=of-a-session; b=other'}\n  \
                     extra_body: {nested: ['a ${KEY_IN_ENV}'], user: '${EMPTY:-someone}', access_token: in-the-body}\n";
         let resolved = resolve("gate.yaml", text, &environment(), &[]).unwrap();
         let mut secrets: Vec<_> = resolved.secrets.iter().map(gate_model::Secret::expose).collect();
@@ -514,9 +514,19 @@ mod tests {
         secrets.dedup();
         assert_eq!(
             secrets,
-            ["1", "Bearer sk-from-the-environment", "in-the-body", "in-the-query", "sk-from-the-environment"]
+            [
+                "1",
+                "Bearer sk-from-the-environment",
+                "b=other",
+                "in-the-body",
+                "in-the-query",
+                "of-a-session",
+                "other",
+                "sid=of-a-session; b=other",
+                "sk-from-the-environment"
+            ]
         );
-        assert_eq!(resolved.spec.target.headers.len(), 1, "an empty header is not sent");
+        assert_eq!(resolved.spec.target.headers.len(), 2, "an empty header is not sent");
         assert_eq!(resolved.spec.target.extra_body["user"], "someone");
     }
 

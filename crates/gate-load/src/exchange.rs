@@ -169,7 +169,8 @@ fn no_first_token(client: &Client) -> Ending {
 
 fn compression(headers: &HeaderMap) -> Option<String> {
     let encoding = headers.get(header::CONTENT_ENCODING)?.to_str().ok()?;
-    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then(|| encoding.to_owned())
+    let is_none = |one: &str| one.is_empty() || one.eq_ignore_ascii_case("identity");
+    (!encoding.split(',').map(str::trim).all(is_none)).then(|| encoding.to_owned())
 }
 
 /// What the next wait for bytes is for, and until when it lasts.
@@ -209,6 +210,11 @@ impl Patience {
     fn until(deadline: Instant) -> Self {
         let left = deadline.saturating_duration_since(Instant::now());
         Self { timer: Box::pin(tokio::time::sleep(left)), at_once: 0 }
+    }
+
+    /// Whether the last frame came without a wait.
+    fn is_at_once(&self) -> bool {
+        self.at_once > 0
     }
 
     /// Waits for `wanted` until a deadline; `None` where that passes first.
@@ -266,9 +272,9 @@ async fn stream(
             record.free_slot();
             continue;
         }
-        // Where bytes never pause, the timer is not looked at.
-        let is_late = |frame: &_| matches!(frame, Some(Ok(_))) && stamps.last().at > wait.deadline();
-        let Some(frame) = frame.filter(|frame| !is_late(frame)) else {
+        // The timer is not looked at where bytes never pause.
+        let is_late = patience.is_at_once() && stamps.last().at > wait.deadline();
+        let Some(frame) = frame.filter(|frame| !(is_late && matches!(frame, Some(Ok(_))))) else {
             match wait {
                 Wait::FirstToken(_) => return no_first_token(client),
                 Wait::NextEvent(_) => {

@@ -108,6 +108,7 @@ pub(crate) async fn until_ready(
         if Instant::now() + PAUSE >= deadline {
             let within = ready.within;
             let hint = "start the server first, or raise `target.ready.within`";
+            let last = last.trim_end_matches('?');
             return Ok(Err(format!("not ready within {within}, last seen: {last}; {hint}")));
         }
         tokio::time::sleep(PAUSE).await;

@@ -182,7 +182,14 @@ impl Target {
             Some(tls) => {
                 let start = Instant::now();
                 let late = || "the connection stands, but the TLS handshake was not done".to_owned();
-                let secured = before(deadline, secured(stream, tls), late).await?.map_err(ConnectError::Tls)?;
+                let lost = |fault| match (fault, self.proxy()) {
+                    // Either may have ended it.
+                    (TlsFault::Lost(words), Some(Proxy { url, .. })) => {
+                        ConnectError::Tls(TlsFault::Lost(format!("through the proxy at {url}: {words}")))
+                    }
+                    (fault, _) => ConnectError::Tls(fault),
+                };
+                let secured = before(deadline, secured(stream, tls), late).await?.map_err(lost)?;
                 let phases = Phases { tls: Some(start.elapsed()), ..plainly };
                 Connected { transport: secured.transport, phases, http: secured.http, tls_fault: secured.fault }
             }

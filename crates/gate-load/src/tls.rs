@@ -19,7 +19,7 @@ use crate::LoadError;
 
 pub(crate) use failure::{Explain, TlsFault};
 pub use identity::ClientIdentity;
-use identity::Shown;
+use identity::{Shown, unmarked};
 
 /// Who may vouch for an `https` target, and who we are to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,7 +124,7 @@ const HTTP_2: &[u8] = b"h2";
 /// The certificates of the spec's own PEM file.
 fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, LoadError> {
     let Some(pem) = &trust.ca_pem else { return Ok(Vec::new()) };
-    let given: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let given: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(unmarked(pem)).collect();
     match given {
         Ok(given) if given.is_empty() => Err(LoadError::Ca { problem: "it holds no certificate".to_owned() }),
         Ok(given) => Ok(given),

@@ -77,7 +77,7 @@ impl Loss {
         match error.is_remote() {
             true if error.is_go_away() => Self::Ended(format!("the server ended the connection (GOAWAY, {reason})")),
             true => Self::Ended(format!("the server reset the stream ({reason})")),
-            false => Self::Garbled(format!("not HTTP/2 ({error}), which `load.http` asks for")),
+            false => Self::Garbled(format!("not sound HTTP/2 ({error})")),
         }
     }
 
@@ -122,7 +122,7 @@ pub(crate) fn status(status: StatusCode, message: Option<String>, location: Opti
     let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
     let message = message.map(|message| format!(": {message}")).unwrap_or_default();
     let remedy = match status.as_u16() {
-        300..=399 => match location {
+        300..=303 | 305..=399 => match location {
             Some(location) => format!("; redirects are not followed: is `{location}` the right `target.url`?"),
             None => "; redirects are not followed: check `target.url`".to_owned(),
         },
@@ -133,8 +133,8 @@ pub(crate) fn status(status: StatusCode, message: Option<String>, location: Opti
         429 => "; lower `load.rps`, or raise the quota".to_owned(),
         _ => String::new(),
     };
-    // The remedy must survive the cut at the longest message.
-    let room = LONGEST.saturating_sub(remedy.chars().count() + reason.chars().count() + 32);
+    // The remedy must survive the cut at the longest message, also where others quote this one.
+    let room = LONGEST.saturating_sub(remedy.chars().count() + reason.chars().count() + 96);
     let message =
         if message.chars().count() > room { message.chars().take(room).chain(['…']).collect() } else { message };
     format!("the server answered {}{reason}{message}{remedy}", status.as_u16())

@@ -55,7 +55,7 @@ impl Inputs {
         if tls.ca.is_some() || tls.cert.is_some() {
             trust.check().map_err(|error| refused(spec, error))?;
         }
-        let proxies = ProxyEnv::of(|name| std::env::var(name).ok());
+        let proxies = ProxyEnv::of(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()));
         if let Some((base, socket)) = address(spec)? {
             gate_load::check(spec, &base, socket.as_deref(), &trust, &proxies).map_err(|error| refused(spec, error))?;
         }

@@ -45,7 +45,7 @@ impl ProxyEnv {
             http: first(&["http_proxy"]),
             https: first(&["https_proxy", "HTTPS_PROXY"]),
             all: first(&["all_proxy", "ALL_PROXY"]),
-            no: no.map(|no| no.value.expose().to_owned()).unwrap_or_default(),
+            no: no.map(|no| hosts(no.value.expose())).unwrap_or_default(),
         }
     }
 
@@ -64,7 +64,8 @@ impl ProxyEnv {
             return Ok(None);
         };
         let not_a_url = || LoadError::ProxyUrl { variable: name };
-        let target: Uri = format!("http://{host}").parse().map_err(|_| not_a_url())?;
+        let target: Uri =
+            format!("http://{}", host.to_string().trim_end_matches('.')).parse().map_err(|_| not_a_url())?;
         let every = |proxy: &str| Matcher::builder().all(proxy);
         if is_local(&host) || every("http://any").no(self.no.as_str()).build().intercept(&target).is_none() {
             return Ok(None);
@@ -73,7 +74,10 @@ impl ProxyEnv {
         let url = if value.contains("://") { Url::parse(value) } else { Url::parse(&format!("http://{value}")) };
         let url = url.map_err(|_| not_a_url())?;
         // Where a password holds a `/`, the user would be taken for the host.
-        if url[Position::BeforePath..].contains('@') {
+        // One that holds an `@` would be sent, but not be the one that is meant.
+        let authority = value.split_once("://").map_or(value, |(_, rest)| rest).split(['/', '?', '#']).next();
+        let is_split = authority.is_some_and(|authority| authority.matches('@').count() > 1);
+        if is_split || url[Position::BeforePath..].contains('@') {
             return Err(not_a_url());
         }
         if matches!(url.scheme(), "https" | "socks4" | "socks4a" | "socks5" | "socks5h") {
@@ -87,11 +91,20 @@ impl ProxyEnv {
     }
 }
 
+/// A list of hosts by commas alone, where curl takes blanks too, and minds no dot at a name's end.
+fn hosts(list: &str) -> String {
+    let hosts = list.split([',', ' ', '\t']).map(|host| host.trim_end_matches('.'));
+    hosts.filter(|host| !host.is_empty()).collect::<Vec<_>>().join(",")
+}
+
 fn is_local(host: &Host<&str>) -> bool {
     match host {
         Host::Ipv4(address) => address.is_loopback(),
         Host::Ipv6(address) => address.to_canonical().is_loopback(),
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
     }
 }
 
@@ -153,6 +166,11 @@ mod tests {
         {
             assert_eq!(proxy(&set, local), None, "{local}");
         }
+        let dotted = [("all_proxy", "http://p"), ("no_proxy", "one.example two.example.\t,three.example")];
+        for inside in ["http://one.example", "http://two.example", "http://a.three.example.", "https://two.example."] {
+            assert_eq!(proxy(&dotted, inside), None, "{inside}");
+        }
+        assert_eq!(proxy(&dotted, "http://localhost."), None);
         assert_eq!(proxy(&[("all_proxy", "http://p"), ("NO_PROXY", "*")], "http://x.example"), None);
     }
 
@@ -165,6 +183,7 @@ mod tests {
             ("http://me:hunter22/x@p", "not the URL of a proxy"),
             ("http://me:22/hunter22@p", "not the URL of a proxy"),
             ("me:22#hunter22@p", "not the URL of a proxy"),
+            ("http://me:hunter22@x@p", "not the URL of a proxy"),
             ("http://me:hunter22 x@p", "not the URL of a proxy"),
         ] {
             let words = error(&[("https_proxy", value)], "https://x.example");

@@ -61,7 +61,7 @@ impl ResolvesClientCert for Shown {
 fn certified(client: &ClientIdentity) -> Result<CertifiedKey, LoadError> {
     let cert = |problem: &str| LoadError::ClientCert { problem: problem.to_owned() };
     // The reader's own words quote bytes of the file.
-    let chain = CertificateDer::pem_slice_iter(&client.cert_pem)
+    let chain = CertificateDer::pem_slice_iter(unmarked(&client.cert_pem))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| cert("it is no PEM text: a certificate's lines are cut or garbled"))?;
     let Some(first) = chain.first() else { return Err(cert("it holds no certificate")) };
@@ -86,11 +86,16 @@ fn certified(client: &ClientIdentity) -> Result<CertifiedKey, LoadError> {
     }
 }
 
+/// A text without the mark of its encoding that editors on Windows put first.
+pub(super) fn unmarked(pem: &[u8]) -> &[u8] {
+    pem.strip_prefix(b"\xef\xbb\xbf").unwrap_or(pem)
+}
+
 fn key(pem: &str) -> Result<PrivateKeyDer<'static>, LoadError> {
     if ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"].iter().any(|mark| pem.contains(mark)) {
         return Err(key_error("its key is encrypted, and gate asks for no passphrase: decrypt it with `openssl pkey`"));
     }
-    match PrivateKeyDer::from_pem_slice(pem.as_bytes()) {
+    match PrivateKeyDer::from_pem_slice(unmarked(pem.as_bytes())) {
         Ok(key) => Ok(key),
         Err(rustls_pki_types::pem::Error::NoItemsFound) => Err(key_error("it holds no private key")),
         Err(_) => Err(key_error("it is no PEM text: the key's lines are cut or garbled")),

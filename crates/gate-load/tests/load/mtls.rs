@@ -79,6 +79,11 @@ fn a_client_with_its_certificate_is_let_in() {
         let address = guarded.serve(version, &[]);
         assert_ok(&bench("https", address, guarded.trust(shown(&guarded.client))).go());
     }
+    // As editors on Windows write the files.
+    let windows = |pem: &str| format!("\u{feff}{}", pem.replace('\n', "\r\n"));
+    let client = showing(&windows(&guarded.client.pem), &windows(&guarded.client.key.serialize_pem()));
+    let address = guarded.serve(&TLS13, &[]);
+    assert_ok(&bench("https", address, Trust { client: Some(client), ..given(&windows(&guarded.authority)) }).go());
     // A server that doesn't ask is not shown it, and doesn't mind.
     let address = crate::tls::serve_as(&guarded.server);
     assert_ok(&bench("https", address, guarded.trust(shown(&guarded.client))).go());

@@ -288,3 +288,14 @@ fn a_proxy_of_another_kind_is_no_run() {
     let words = bench.try_go().0.unwrap_err().to_string();
     assert_says(&words, &["speak HTTP/2 without TLS through the proxy that `http_proxy` names: not supported"]);
 }
+
+#[test]
+fn a_tunnel_that_closes_at_once_names_the_proxy() {
+    let proxy = accept_on(std::net::TcpListener::bind("127.0.0.1:0").unwrap(), |mut stream, _| {
+        let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+        let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\n\r\n");
+    });
+    let mut bench = secure("", proxy);
+    bench.spec.target.ready.within = Nanos::from_millis(400);
+    assert_says(&refusal(bench), &[&format!("through the proxy at http://{proxy}: the server")]);
+}

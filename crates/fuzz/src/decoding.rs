@@ -39,6 +39,8 @@ pub(crate) fn check(dialect: &dyn Dialect, delivery: Delivery, body: &[u8]) {
 fn parts(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut state =
         body.iter().fold(body.len() as u64 | 1, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    // Of zero nothing else ever comes.
+    state = state.max(1);
     let mut rest = body;
     std::iter::from_fn(move || {
         state ^= state << 13;

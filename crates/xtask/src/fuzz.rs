@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
             .arg(format!("-max_total_time={}", time.as_secs()))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
             // Time and memory that grow faster than the body does are failures too.
-            .args([LONGEST, "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1"])
+            .args([LONGEST, "-timeout=120", "-rss_limit_mb=1024", "-print_final_stats=1"])
             .arg(&corpus)
             .args([crate_folder().join("corpus").join(target)].iter().filter(|kept| kept.is_dir()))
             .arg(fixtures())

@@ -54,7 +54,7 @@ fn what_is_not_there_yet_is_said_with_its_place() {
     let place = Place::new();
     place.write(
         "gate.yaml",
-        "version: 1\nname: chat\ntarget: {url: 'http://127.0.0.1:9', metrics: 'http://127.0.0.1:9/metrics'}\nload: {pattern: {steady: 1m}}\nrequire: [ttft.p95 < baseline + 15%]\n",
+        "version: 1\nname: chat\ntarget: {url: 'http://127.0.0.1:9', metrics: 'http://127.0.0.1:9/metrics'}\nload: {pattern: {steady: 1m}}\nbudget: {requests: 10}\nrequire: [ttft.p95 < 15s]\n",
     );
     let ended = place.gate(&["check", "gate.yaml"]);
     ended.expect_code(2);

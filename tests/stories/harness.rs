@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use gate_model::{Cause, CheckOutcome, Run, Verdict};
+use gate_model::{Cause, CheckOutcome, Finding, Run, Verdict};
 use serde_json::Value;
 
 /// The root of the checkout.
@@ -89,11 +89,43 @@ impl Place {
         command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            if name.starts_with("GATE_") || name.to_ascii_lowercase().ends_with("_proxy") || name == "NO_COLOR" {
+            let of_job = ["GATE_", "GIT_", "GITHUB_", "CI_"].iter().any(|prefix| name.starts_with(prefix));
+            if of_job || name.to_ascii_lowercase().ends_with("_proxy") || name == "NO_COLOR" {
                 command.env_remove(name);
             }
         }
+        // No person's settings of git.
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+        // A repository around the temporary folder is none of the test's.
+        command.env("GIT_CEILING_DIRECTORIES", std::env::temp_dir());
         command
+    }
+
+    /// Runs git in this folder, and fails where git does.
+    #[track_caller]
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+            command.env_remove(name);
+        }
+        let output = command
+            .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"])
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Commits everything.
+    #[track_caller]
+    pub(crate) fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
+        self.git(&["rev-parse", "HEAD"])
     }
 
     /// Runs the binary to its end, and again where this machine was too busy to measure. A target that remembers
@@ -132,9 +164,12 @@ impl Place {
         std::fs::read_dir(self.path(".gate")).into_iter().flatten().flatten().any(|gate| {
             let path = gate.path().join("verdict.json");
             let written = std::fs::metadata(&path).and_then(|file| file.modified());
+            let is_slow = |finding: &Finding| matches!(finding, Finding::ClientSlow(_));
+            let is_disturbed = |verdict: Verdict| {
+                verdict.checks.iter().any(|check| of_client(&check.outcome)) || verdict.findings.iter().any(is_slow)
+            };
             written.is_ok_and(|written| written >= since)
-                && serde_json::from_str::<Verdict>(&std::fs::read_to_string(path).unwrap())
-                    .is_ok_and(|verdict| verdict.checks.iter().any(|check| of_client(&check.outcome)))
+                && serde_json::from_str(&std::fs::read_to_string(path).unwrap()).is_ok_and(is_disturbed)
         })
     }
 

@@ -7,6 +7,8 @@ mod bad_servers;
 #[cfg(test)]
 mod bad_specs;
 #[cfg(test)]
+mod baselines;
+#[cfg(test)]
 mod certificates;
 #[cfg(test)]
 mod decode;

@@ -1,6 +1,6 @@
 //! How the engine ends a request, and which requests it happens to.
 
-use gate_model::{EngineParams, Fault, Faults, ScriptedFault};
+use gate_model::{Arm, EngineParams, Fault, Faults, ScriptedFault};
 use serde::{Deserialize, Serialize};
 
 /// How the engine ends a request.
@@ -62,6 +62,17 @@ pub fn after_warmup(params: &EngineParams, warmup: u32) -> EngineParams {
         dies_after: params.dies_after.map(later),
         ..params.clone()
     }
+}
+
+/// The parameters of an arm's engine: the reference's has other randomness, so that two engines of one seed do not make
+/// equal draws for the two requests of a pair.
+#[must_use]
+pub fn of_arm(params: &EngineParams, arm: Arm) -> EngineParams {
+    let seed = match arm {
+        Arm::Target => params.seed,
+        Arm::Reference => params.seed ^ u64::from_be_bytes(*b"referenc"),
+    };
+    EngineParams { seed, ..params.clone() }
 }
 
 /// The fate of the `number`-th request, from 0: the first scripted fault that fits it, else what a uniform number in

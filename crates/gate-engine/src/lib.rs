@@ -12,6 +12,6 @@ mod latency;
 mod script;
 mod simulate;
 
-pub use fate::{Fate, after_warmup};
+pub use fate::{Fate, after_warmup, of_arm};
 pub use script::{EventKind, Script, ScriptEvent, script};
 pub use simulate::simulate;

@@ -1,12 +1,12 @@
 //! A whole run in virtual time.
 
 use gate_model::{
-    Delivery, EndReason, EngineParams, Health, Nanos, Outcome, Plan, PlannedRequest, Run, RunEnd, RunHeader, Sample,
-    Stamping, Timeouts, Usage,
+    Arm, Delivery, EndReason, EngineParams, GateSpec, Health, Nanos, Outcome, Pace, Plan, PlannedRequest, ReferenceEnd,
+    Run, RunEnd, RunHeader, Sample, Stamping, Timeouts, Usage,
 };
 
 use crate::delivery::delivered;
-use crate::fate::{Fate, after_warmup};
+use crate::fate::{Fate, after_warmup, of_arm};
 use crate::script::{EventKind, Script, script};
 
 mod turns;
@@ -15,14 +15,16 @@ use turns::Turn;
 
 /// A whole run in virtual time: every request of the plan, with exact times and a client in perfect health.
 ///
-/// - Requests are numbered in the order of their arrival, warm-up requests first, and play [`script`] of that number.
-///   Warm-up requests follow one another at once and end at the run's epoch; the measured ones start as
-///   `header.spec.load.pace` says, on open connections: when they are due, where there is a cap not before one of the
-///   slots is free, and in a closed loop when one is. Faults by script count the measured ones, so no warm-up request
-///   has one.
-/// - Answers come as `header.spec.target.delivery` says. Streams are held back by a proxy of `buffer_bytes`, counted by
-///   [`EventKind::nominal_bytes`]; of one body only the end is known, as `last_token`. Embeddings are one body, due
-///   when a first token would be.
+/// - Each arm has an engine of its own, with its own slots and its own randomness ([`of_arm`]); nothing that happens to
+///   one is felt by the other. Without parameters for the reference only the target's requests are played.
+/// - An engine's requests are numbered in the order of their arrival, warm-up requests first, and play [`script`] of
+///   that number. Warm-up requests follow one another at once, those of both arms in the plan's order, and end at the
+///   run's epoch; the measured ones start as `header.spec.load.pace` says, on open connections: when they are due, where
+///   there is a cap not before one of the slots is free, and in a closed loop when one is. Faults by script count the
+///   measured ones, so no warm-up request has one.
+/// - Answers come as the arm's `delivery` in `header.spec` says. Streams are held back by a proxy of `buffer_bytes`,
+///   counted by [`EventKind::nominal_bytes`]; of one body only the end is known, as `last_token`. Embeddings are one
+///   body, due when a first token would be.
 /// - The deadlines of `header.spec.timeouts` for the first token, for stalls and for the whole request apply, from when
 ///   the request is sent; of one body only the last.
 /// - The engine dies when `dies_after` measured requests have arrived: what is open at that instant (that last
@@ -31,51 +33,22 @@ use turns::Turn;
 ///   `body_bytes` is 0, and `ready_after` is over before the run begins. The whole plan is played: looks are the
 ///   reader's business.
 #[must_use]
-pub fn simulate(params: &EngineParams, plan: &Plan, header: RunHeader) -> Run {
-    let first_number = u32::try_from(plan.warmup.len()).unwrap_or(u32::MAX);
-    let all = after_warmup(params, first_number);
-    let generates = header.spec.target.api.generates();
-    let delivery = if generates { header.spec.target.delivery } else { Delivery::Whole };
-    let timeouts = timeouts(header.spec.timeouts, delivery);
-    let script_of = |number, request: &PlannedRequest| {
-        let output_tokens = if generates { request.output_tokens } else { 1 };
-        delivered(script(&all, number, output_tokens), delivery, params.buffer_bytes)
-    };
-    let scripts: Vec<Script> =
-        plan.warmup.iter().zip(0..).map(|(request, number)| script_of(number, request)).collect();
-    let ends: Vec<Ending> = scripts.iter().map(|script| ending(script, &timeouts, None)).collect();
-    let mut start = ends.iter().fold(Nanos::ZERO, |start, ending| start - ending.at);
-    let mut warmup: Vec<Sample> = plan
-        .warmup
-        .iter()
-        .zip(scripts.iter().zip(ends))
-        .map(|(request, (script, ending))| {
-            let sample = play(request, script, Turn::at(start), ending, delivery);
-            start = start + ending.at;
-            sample
-        })
-        .collect();
+pub fn simulate(target: &EngineParams, reference: Option<&EngineParams>, plan: &Plan, header: RunHeader) -> Run {
+    let arms = [(Arm::Target, Some(target)), (Arm::Reference, reference)];
+    let sides = arms.map(|(arm, params)| Some(Side::new(arm, params?, plan, &header.spec)));
+    let sides = || sides.iter().flatten();
 
-    let length = |position: u32, request: &PlannedRequest| {
-        ending(&script_of(first_number.saturating_add(position), request), &timeouts, None).at
-    };
-    let (turns, died) = turns::turns(header.spec.load.pace, &plan.requests, params.dies_after, length);
-    let mut samples: Vec<Sample> = (first_number..)
-        .zip(&plan.requests)
-        .zip(turns)
-        .enumerate()
-        .map(|(position, ((number, request), turn))| match died {
-            Some(death) if position >= death.arrived => refused(request, turn),
-            _ => {
-                let script = script_of(number, request);
-                let ending = ending(&script, &timeouts, died.map(|death| death.at - turn.sent));
-                play(request, &script, turn, ending, delivery)
-            }
-        })
-        .collect();
-    if !generates {
-        samples.iter_mut().chain(&mut warmup).for_each(without_tokens);
-    }
+    let mut warmups: Vec<_> = sides().flat_map(|side| side.warmup().map(move |warmup| (side, warmup))).collect();
+    warmups.sort_by_key(|(_, (request, ..))| request.index);
+    let mut start = warmups.iter().fold(Nanos::ZERO, |start, (_, (.., ending))| start - ending.at);
+    let warmup = warmups.into_iter().map(|(side, (request, script, ending))| {
+        let sample = side.play(request, &script, Turn::at(start), ending);
+        start = start + ending.at;
+        sample
+    });
+    let warmup: Vec<Sample> = warmup.collect();
+    let mut samples: Vec<Sample> = sides().flat_map(|side| side.measured(header.spec.load.pace)).collect();
+    samples.sort_by_key(|sample| sample.index);
 
     let end = RunEnd {
         reason: EndReason::Completed,
@@ -84,6 +57,7 @@ pub fn simulate(params: &EngineParams, plan: &Plan, header: RunHeader) -> Run {
         epoch_unix: None,
         switched_to: None,
         reached: None,
+        reference: reference.map(|_| ReferenceEnd::default()),
         health: Health {
             clock: Stamping::Virtual,
             cpu_share: Some(0.0),
@@ -92,6 +66,77 @@ pub fn simulate(params: &EngineParams, plan: &Plan, header: RunHeader) -> Run {
         },
     };
     Run { header, warmup, samples, end: Some(end) }
+}
+
+/// One arm: its engine, and the requests it gets.
+struct Side {
+    /// With faults counted from its first warm-up request on.
+    params: EngineParams,
+    /// Counted from its first measured request on.
+    dies_after: Option<u32>,
+    generates: bool,
+    delivery: Delivery,
+    timeouts: Timeouts,
+    warmup: Vec<PlannedRequest>,
+    requests: Vec<PlannedRequest>,
+}
+
+impl Side {
+    fn new(arm: Arm, params: &EngineParams, plan: &Plan, spec: &GateSpec) -> Self {
+        let asked = |requests: &[PlannedRequest]| {
+            requests.iter().filter(|request| request.arm == arm).copied().collect::<Vec<_>>()
+        };
+        let (warmup, requests) = (asked(&plan.warmup), asked(&plan.requests));
+        let target = spec.of_arm(arm).unwrap_or(&spec.target);
+        let generates = target.api.generates();
+        let delivery = if generates { target.delivery } else { Delivery::Whole };
+        let (dies_after, timeouts) = (params.dies_after, timeouts(spec.timeouts, delivery));
+        let params = after_warmup(&of_arm(params, arm), u32::try_from(warmup.len()).unwrap_or(u32::MAX));
+        Self { params, dies_after, generates, delivery, timeouts, warmup, requests }
+    }
+
+    /// The engine's script of its request of this number.
+    fn script(&self, number: u32, request: &PlannedRequest) -> Script {
+        let output_tokens = if self.generates { request.output_tokens } else { 1 };
+        delivered(script(&self.params, number, output_tokens), self.delivery, self.params.buffer_bytes)
+    }
+
+    /// Its warm-up requests, each with its script and how it ends.
+    fn warmup(&self) -> impl Iterator<Item = (&PlannedRequest, Script, Ending)> {
+        (0..).zip(&self.warmup).map(|(number, request)| {
+            let script = self.script(number, request);
+            let ending = ending(&script, &self.timeouts, None);
+            (request, script, ending)
+        })
+    }
+
+    /// The samples of its measured requests.
+    fn measured(&self, pace: Pace) -> Vec<Sample> {
+        let first_number = u32::try_from(self.warmup.len()).unwrap_or(u32::MAX);
+        let length = |position: u32, request: &PlannedRequest| {
+            ending(&self.script(first_number.saturating_add(position), request), &self.timeouts, None).at
+        };
+        let (turns, died) = turns::turns(pace, &self.requests, self.dies_after, length);
+        let turns = (first_number..).zip(&self.requests).zip(turns).enumerate();
+        let samples = turns.map(|(position, ((number, request), turn))| match died {
+            Some(death) if position >= death.arrived => refused(request, turn),
+            _ => {
+                let script = self.script(number, request);
+                let ending = ending(&script, &self.timeouts, died.map(|death| death.at - turn.sent));
+                self.play(request, &script, turn, ending)
+            }
+        });
+        samples.collect()
+    }
+
+    /// The sample of a request that is served.
+    fn play(&self, request: &PlannedRequest, script: &Script, turn: Turn, ending: Ending) -> Sample {
+        let mut sample = play(request, script, turn, ending, self.delivery);
+        if !self.generates {
+            without_tokens(&mut sample);
+        }
+        sample
+    }
 }
 
 /// One whole body shows neither its first token nor its pauses, so that only `total` applies to it.

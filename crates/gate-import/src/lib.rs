@@ -3,12 +3,15 @@
 //! This version reads the neutral `samples` format: JSON Lines, one object per measured request in send order. Other
 //! tools' own formats come later, and asking for one says so.
 
+mod arms;
 mod row;
 mod samples;
 
 use std::str::FromStr;
 
 use gate_model::{GateSpec, Run};
+
+pub use arms::{as_baseline, with_reference};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +131,48 @@ pub enum ImportError {
         /// The scenario the spec has.
         expected: String,
     },
-    /// A row of the reference.
-    #[error("line {line}: rows with `arm` \"reference\" are not yet supported: keep the rows of the target")]
-    ReferenceNotYet {
+    /// Rows of the reference alone.
+    #[error("line {line}: every row has `arm` \"reference\": without a row of the target there is nothing to judge")]
+    NoTarget {
+        /// The first of them, from 1.
+        line: usize,
+    },
+    /// More rows of one arm than of the other.
+    #[error(
+        "there are {target} requests of the target and {reference} of the reference, and each needs one in the other \
+         arm: give both as many, failed ones too"
+    )]
+    Unpaired {
+        /// How many of the target.
+        target: usize,
+        /// How many of the reference.
+        reference: usize,
+    },
+    /// Some rows name their pair, and this one does not.
+    #[error("line {line}: `pair` is missing, and other rows have it: give it to all, or to none to pair them by order")]
+    NoPair {
         /// The line, from 1.
         line: usize,
     },
+    /// Two rows of an arm name one pair.
+    #[error("line {line}: an earlier row of the same arm has `pair` {pair} too: a pair is one request of each arm")]
+    PairTwice {
+        /// The line, from 1.
+        line: usize,
+        /// The pair.
+        pair: u32,
+    },
+    /// A pair with a row of one arm alone.
+    #[error("line {line}: no row of the other arm has `pair` {pair}")]
+    PairAlone {
+        /// The line, from 1.
+        line: usize,
+        /// The pair.
+        pair: u32,
+    },
+    /// A file that is laid beside another, and one of them has both arms already.
+    #[error("the rows of one file have `arm` \"reference\" already: give both arms in one file, or each in its own")]
+    HasReference,
     /// More rows than a run can have.
     #[error("the file holds more than {} requests", u32::MAX)]
     TooMany,
@@ -145,6 +184,10 @@ pub enum ImportError {
 /// first row's. The last token is `e2e_ms` after that. TPOT follows from these by its one definition,
 /// (e2e − ttft) ÷ (output tokens − 1); the row's own `tpot_ms` is used only where `e2e_ms` is null, since other tools
 /// define it otherwise. Imported token counts count as the server's usage.
+///
+/// A file may hold both arms of a side-by-side run, as many rows of each, each arm in its own send order; where no row
+/// has a `pair`, the i-th row of the reference is the pair of the i-th row of the target. The run has the arms that the
+/// file has: the spec in its header loses a `reference` that has no row, and where it has none gets the target's own.
 ///
 /// # Errors
 /// [`ImportError`], with the line and the field.

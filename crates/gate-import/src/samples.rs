@@ -1,79 +1,119 @@
 //! The neutral `samples` format.
 
-use gate_model::{Arm, EndReason, Health, Nanos, Plan, PlannedRequest, Run, RunEnd, RunHeader, Sample, Usage};
+use std::collections::{HashMap, HashSet};
 
+use gate_model::{
+    Arm, EndReason, Health, Nanos, Plan, PlannedRequest, ReferenceEnd, Run, RunEnd, RunHeader, Sample, Usage,
+};
+
+use crate::arms::{check_counts, in_send_order};
 use crate::row::Row;
 use crate::{Import, ImportError};
 
+/// A row with its line in the file, from 1.
+struct Placed {
+    line: usize,
+    row: Row,
+}
+
 /// Reads `samples` lines as a run; blank lines are skipped.
 pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
-    let Import { spec, text, gate, run_id, started } = import;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let (mut requests, mut samples) = (Vec::new(), Vec::new());
-    let mut first_send = None;
-    let mut previous_send = f64::NEG_INFINITY;
-    for (number, line) in lines {
-        let line_number = number + 1;
-        let row = Row::parse(line_number, line)?;
-        check_place(&row, line_number, &spec.name)?;
-        if row.send_s < previous_send {
-            return Err(ImportError::Unsorted { line: line_number, send_s: row.send_s.to_string() });
-        }
-        previous_send = row.send_s;
-        let since_first = row.send_s - *first_send.get_or_insert(row.send_s);
-        let index = u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?;
-        let planned = planned(&row, index, Nanos::from_secs_f64(since_first));
-        samples.push(sample(&row, &planned));
-        requests.push(planned);
+    let Import { mut spec, text, gate, run_id, started } = import;
+    let mut rows = read(text, &spec.name)?;
+    let first = rows.first().ok_or(ImportError::Empty)?.line;
+    let of_arm = |arm: Arm| rows.iter().filter(|placed| placed.row.arm == arm).count();
+    let (target, reference) = (of_arm(Arm::Target), of_arm(Arm::Reference));
+    if target == 0 {
+        return Err(ImportError::NoTarget { line: first });
     }
-    if samples.is_empty() {
-        return Err(ImportError::Empty);
+    let looks = vec![u32::try_from(target).map_err(|_| ImportError::TooMany)?];
+    let sent = u32::try_from(rows.len()).map_err(|_| ImportError::TooMany)?;
+    // The header says how many arms the run has, and that is what the file holds.
+    if reference == 0 {
+        spec.reference = None;
+    } else {
+        check_counts(target, reference)?;
+        pair(&mut rows)?;
+        spec.reference.get_or_insert_with(|| spec.target.clone());
     }
+    let epoch = rows.iter().map(|placed| placed.row.send_s).fold(f64::INFINITY, f64::min);
+    let samples = in_send_order(rows.iter().map(|placed| sample(&placed.row, epoch)).collect());
+
     // A file that is whole is judged once, on all it has.
-    let rows = u32::try_from(samples.len()).map_err(|_| ImportError::TooMany)?;
-    let plan = Plan::new(&spec, vec![rows], requests);
-    let header =
-        RunHeader { imported_from: Some("samples".to_owned()), ..RunHeader::new(spec, &plan, gate, run_id, started) };
-    let ends = samples.iter().map(|sample| sample.end.unwrap_or(sample.intended));
+    let requests = samples.iter().map(|sample| PlannedRequest { at: sample.intended, ..PlannedRequest::default() });
+    let plan = Plan::new(&spec, looks, requests.collect());
     let end = RunEnd {
         reason: EndReason::Completed,
-        sent: rows,
-        at: ends.max().unwrap_or(Nanos::ZERO),
+        sent,
+        at: samples.iter().map(|sample| sample.end.unwrap_or(sample.intended)).max().unwrap_or(Nanos::ZERO),
         epoch_unix: None,
         health: Health::default(),
         switched_to: None,
         reached: None,
+        reference: spec.reference.as_ref().map(|_| ReferenceEnd::default()),
     };
+    let header =
+        RunHeader { imported_from: Some("samples".to_owned()), ..RunHeader::new(spec, &plan, gate, run_id, started) };
     Ok(Run { header, warmup: Vec::new(), samples, end: Some(end) })
 }
 
-/// The row is of the spec's one scenario and of the target.
-fn check_place(row: &Row, line: usize, name: &str) -> Result<(), ImportError> {
-    if let Some(scenario) = row.scenario.as_deref().filter(|scenario| *scenario != name) {
-        let expected = name.to_owned();
-        return Err(ImportError::UnknownScenario { line, scenario: scenario.to_owned(), expected });
+/// The rows, each arm's in send order.
+fn read(text: &str, name: &str) -> Result<Vec<Placed>, ImportError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rows = Vec::new();
+    let mut last_sent = HashMap::new();
+    for (number, text) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let line = number + 1;
+        let row = Row::parse(line, text)?;
+        if let Some(scenario) = row.scenario.as_deref().filter(|scenario| *scenario != name) {
+            let expected = name.to_owned();
+            return Err(ImportError::UnknownScenario { line, scenario: scenario.to_owned(), expected });
+        }
+        if last_sent.insert(row.arm, row.send_s).is_some_and(|before| row.send_s < before) {
+            return Err(ImportError::Unsorted { line, send_s: row.send_s.to_string() });
+        }
+        rows.push(Placed { line, row });
     }
-    if row.arm == Arm::Reference { Err(ImportError::ReferenceNotYet { line }) } else { Ok(()) }
+    Ok(rows)
 }
 
-/// The request that the row answers. Its token counts are also what was planned: nothing can be said of a plan that
-/// the file does not hold.
-fn planned(row: &Row, index: u32, at: Nanos) -> PlannedRequest {
+/// Gives every row its pair, of arms with as many rows each: by its `pair` where all have one, by order where none has.
+fn pair(rows: &mut [Placed]) -> Result<(), ImportError> {
+    if rows.iter().all(|placed| placed.row.pair.is_none()) {
+        for arm in [Arm::Target, Arm::Reference] {
+            let of_arm = rows.iter_mut().filter(|placed| placed.row.arm == arm);
+            (0_u32..).zip(of_arm).for_each(|(pair, placed)| placed.row.pair = Some(pair));
+        }
+        return Ok(());
+    }
+    let mut seen = HashSet::new();
+    for Placed { line, row } in &*rows {
+        let (line, arm) = (*line, row.arm);
+        let pair = row.pair.ok_or(ImportError::NoPair { line })?;
+        if !seen.insert((arm, pair)) {
+            return Err(ImportError::PairTwice { line, pair });
+        }
+    }
+    let alone = rows.iter().find_map(|Placed { line, row }| {
+        let other = if row.arm == Arm::Target { Arm::Reference } else { Arm::Target };
+        let pair = row.pair.filter(|pair| !seen.contains(&(other, *pair)))?;
+        Some(ImportError::PairAlone { line: *line, pair })
+    });
+    alone.map_or(Ok(()), Err)
+}
+
+/// The row as a sample sent when it was due. What the format does not hold is absent. Its token counts are also what
+/// was planned: nothing can be said of a plan that the file does not hold.
+fn sample(row: &Row, epoch: f64) -> Sample {
     let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(0);
-    PlannedRequest {
-        index,
+    let planned = PlannedRequest {
         arm: row.arm,
         pair: row.pair,
-        at,
+        at: Nanos::from_secs_f64(row.send_s - epoch),
         input_tokens: tokens(row.input_tokens),
         output_tokens: tokens(row.output_tokens),
         ..PlannedRequest::default()
-    }
-}
-
-/// The row as a sample sent when it was due. What the format does not hold is absent.
-fn sample(row: &Row, planned: &PlannedRequest) -> Sample {
+    };
     let since_due = |time: Option<Nanos>| time.map(|time| planned.at + time);
     Sample {
         start: Some(planned.at),
@@ -84,6 +124,6 @@ fn sample(row: &Row, planned: &PlannedRequest) -> Sample {
         outcome: row.outcome,
         status: row.status,
         usage: Some(Usage { input: row.input_tokens, output: row.output_tokens, ..Usage::default() }),
-        ..Sample::unsent(planned)
+        ..Sample::unsent(&planned)
     }
 }

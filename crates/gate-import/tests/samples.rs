@@ -2,8 +2,10 @@
 
 #[cfg(test)]
 mod tests {
-    use gate_import::{Format, FormatError, Import, ImportError, import};
-    use gate_model::{EndReason, Endpoint, GateSpec, Nanos, Outcome, Run, Series, TokenSource};
+    use gate_import::{Format, FormatError, Import, ImportError, as_baseline, import, with_reference};
+    use gate_model::{
+        Arm, EndReason, Endpoint, GateSpec, JournalLine, Nanos, Outcome, Run, Series, Target, TokenSource,
+    };
 
     fn spec() -> GateSpec {
         GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()))
@@ -123,7 +125,6 @@ mod tests {
             ("status", Some("\"200\""), "line 2: `status` is \"200\""),
             ("status", Some("\"exploded\""), "line 2: `status` is \"exploded\""),
             ("arm", Some("\"left\""), "line 2: `arm` is \"left\", and must be \"target\" or \"reference\""),
-            ("arm", Some("\"reference\""), "line 2: rows with `arm` \"reference\" are not yet supported"),
             ("scenario", Some("7"), "line 2: `scenario` is 7, and must be a text"),
             ("scenario", Some("\"long\""), "line 2: the spec has no scenario `long`: its only one is `chat`"),
         ] {
@@ -134,6 +135,159 @@ mod tests {
         assert!(message(&neither).starts_with("line 1: `e2e_ms` is null"));
         let long = row(&[("arm", Some(&format!("\"{}\"", "x".repeat(1000))))]);
         assert!(message(&long).chars().count() < 200);
+    }
+
+    /// A row of one arm: sent at `send_s`, its first token after `ttft_ms`.
+    fn of(arm: &str, send_s: f64, ttft_ms: f64, pair: Option<u32>) -> String {
+        let pair = pair.map(|pair| pair.to_string());
+        let values = [("send_s", send_s.to_string()), ("ttft_ms", ttft_ms.to_string()), ("arm", format!("\"{arm}\""))];
+        let values = values.iter().map(|(field, value)| (*field, Some(value.as_str())));
+        row(&values.chain([("pair", pair.as_deref())]).collect::<Vec<_>>())
+    }
+
+    fn target(send_s: f64, ttft_ms: f64, pair: Option<u32>) -> String {
+        of("target", send_s, ttft_ms, pair)
+    }
+
+    fn reference(send_s: f64, ttft_ms: f64, pair: Option<u32>) -> String {
+        of("reference", send_s, ttft_ms, pair)
+    }
+
+    /// Each sample's arm, pair and TTFT in milliseconds, in the run's order.
+    fn shown(run: &Run) -> Vec<(Arm, u32, f64)> {
+        let samples = run.samples.iter();
+        samples.map(|one| (one.arm, one.pair.unwrap(), one.value(Series::Ttft).unwrap() / 1e6)).collect()
+    }
+
+    /// What every reader of a run counts on: it is a journal that reads back.
+    fn is_consistent(run: &Run) {
+        let mut lines = vec![JournalLine::Header(Box::new(run.header.clone()))];
+        lines.extend(run.samples.iter().cloned().map(|sample| JournalLine::Sample(Box::new(sample))));
+        lines.push(JournalLine::End(Box::new(run.end.clone().unwrap())));
+        let text: String = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
+        let read = Run::from_journal(&text).unwrap();
+        assert_eq!(read.samples, run.samples);
+        assert!(run.samples.iter().enumerate().all(|(at, sample)| sample.index as usize == at));
+        assert_eq!(run.header.spec.arms() == 2, run.samples.iter().any(|sample| sample.arm == Arm::Reference));
+    }
+
+    #[test]
+    fn both_arms_of_a_file_are_paired_by_order() {
+        // The reference's rows come last, and the second goes out before the target's second.
+        let rows =
+            [target(10.0, 1.0, None), target(12.0, 2.0, None), reference(9.0, 3.0, None), reference(11.0, 4.0, None)];
+        let run = read(&rows.join("\n")).unwrap();
+        is_consistent(&run);
+        let (one, other) = (Arm::Target, Arm::Reference);
+        assert_eq!(shown(&run), [(other, 0, 3.0), (one, 0, 1.0), (other, 1, 4.0), (one, 1, 2.0)]);
+        assert_eq!(run.header.looks, [2], "in requests of each arm");
+        assert_eq!(run.header.schedule, [0, 1, 2, 3].map(Nanos::from_secs));
+        assert_eq!((run.planned(), run.end.as_ref().unwrap().sent), (4, 4));
+        assert_eq!(run.header.spec.reference.as_ref(), Some(&run.header.spec.target), "the file says no other");
+        assert!(run.end.unwrap().reference.is_some());
+    }
+
+    #[test]
+    fn a_pair_of_its_own_goes_before_the_order() {
+        let rows = [
+            target(1.0, 1.0, Some(7)),
+            reference(1.0, 2.0, Some(9)),
+            reference(2.0, 3.0, Some(7)),
+            target(2.0, 4.0, Some(9)),
+        ];
+        let run = read(&rows.join("\n")).unwrap();
+        is_consistent(&run);
+        let (one, other) = (Arm::Target, Arm::Reference);
+        assert_eq!(shown(&run), [(one, 7, 1.0), (other, 9, 2.0), (other, 7, 3.0), (one, 9, 4.0)]);
+    }
+
+    #[test]
+    fn a_side_by_side_run_reads_back_as_it_was_sent() {
+        let rows = [
+            reference(1.0, 3.0, Some(0)),
+            target(1.0, 1.0, Some(0)),
+            target(2.0, 2.0, Some(1)),
+            reference(2.0, 4.0, Some(1)),
+        ];
+        let run = read(&rows.join("\n")).unwrap();
+        let again = read(&gate_report::samples(&run)).unwrap();
+        is_consistent(&again);
+        assert_eq!(again.samples, run.samples, "the order within a pair is kept");
+        assert_eq!(run.samples[0].arm, Arm::Reference);
+    }
+
+    #[test]
+    fn arms_that_do_not_pair_are_refused() {
+        let both = |pairs: [Option<u32>; 4]| {
+            let [a, b, c, d] = pairs;
+            [target(1.0, 1.0, a), target(2.0, 1.0, b), reference(1.0, 1.0, c), reference(2.0, 1.0, d)].join("\n")
+        };
+        for (pairs, words) in [
+            ([Some(1), Some(2), Some(1), None], "line 4: `pair` is missing"),
+            ([None, Some(2), Some(1), Some(2)], "line 1: `pair` is missing"),
+            ([Some(1), Some(1), Some(1), Some(2)], "line 2: an earlier row of the same arm has `pair` 1 too"),
+            ([Some(1), Some(2), Some(2), Some(2)], "line 4: an earlier row of the same arm has `pair` 2 too"),
+            ([Some(1), Some(2), Some(2), Some(3)], "line 1: no row of the other arm has `pair` 1"),
+        ] {
+            let found = message(&both(pairs));
+            assert!(found.starts_with(words), "{found}");
+        }
+        let more = [target(1.0, 1.0, None), reference(1.0, 1.0, None), reference(2.0, 1.0, None)].join("\n");
+        assert!(message(&more).starts_with("there are 1 requests of the target and 2 of the reference"));
+        let alone = format!("\n{}", reference(1.0, 1.0, None));
+        assert!(message(&alone).starts_with("line 2: every row has `arm` \"reference\""));
+        let unsorted = [target(1.0, 1.0, None), reference(3.0, 1.0, None), reference(2.0, 1.0, None)].join("\n");
+        assert!(message(&unsorted).starts_with("line 3: `send_s` is 2, earlier than the row before"));
+    }
+
+    #[test]
+    fn a_run_has_the_arms_of_its_file() {
+        let mut both = spec();
+        both.reference = Some(Target::new(Endpoint::Url("http://old:8000/v1".to_owned())));
+        let started = "2026-11-29T16:37:00Z";
+        let read = |text: &str| {
+            import(Format::Samples, Import { spec: both.clone(), text, gate: "0.1.0", run_id: "r", started }).unwrap()
+        };
+        let run = read(&target(1.0, 1.0, None));
+        is_consistent(&run);
+        assert_eq!(run.header.spec.reference, None);
+        let run = read(&[target(1.0, 1.0, None), reference(1.0, 1.0, None)].join("\n"));
+        is_consistent(&run);
+        assert_eq!(run.header.spec.reference, both.reference);
+    }
+
+    #[test]
+    fn another_file_is_laid_beside_as_the_reference() {
+        let run = read(&[target(1.0, 1.0, Some(5)), target(3.0, 2.0, Some(4))].join("\n")).unwrap();
+        let old = GateSpec { target: Target::new(Endpoint::Url("http://old:8000/v1".to_owned())), ..spec() };
+        let text = [target(700.0, 3.0, None), target(701.0, 4.0, None)].join("\n");
+        let beside = import(
+            Format::Samples,
+            Import { spec: old.clone(), text: &text, gate: "0.1.0", run_id: "old", started: "2026-11-28T00:00:00Z" },
+        );
+        let beside = beside.unwrap();
+        let both = with_reference(run.clone(), beside.clone()).unwrap();
+        is_consistent(&both);
+        let (one, other) = (Arm::Target, Arm::Reference);
+        assert_eq!(shown(&both), [(one, 0, 1.0), (other, 0, 3.0), (other, 1, 4.0), (one, 1, 2.0)]);
+        assert_eq!(both.header.schedule, [0, 0, 1, 2].map(Nanos::from_secs));
+        assert_eq!((both.header.run_id.as_str(), both.header.looks.as_slice()), ("r", [2].as_slice()));
+        assert_eq!(both.header.spec.reference, Some(old.target));
+        assert_eq!(both.end.as_ref().unwrap().at, run.end.as_ref().unwrap().at.max(beside.end.as_ref().unwrap().at));
+
+        assert_eq!(with_reference(both.clone(), beside.clone()), Err(ImportError::HasReference));
+        assert_eq!(with_reference(beside, both), Err(ImportError::HasReference));
+        let short = read(&target(1.0, 1.0, None)).unwrap();
+        assert_eq!(with_reference(run, short), Err(ImportError::Unpaired { target: 2, reference: 1 }));
+    }
+
+    #[test]
+    fn an_imported_baseline_has_no_key() {
+        let run = read(&row(&[])).unwrap();
+        let baseline = as_baseline(run.clone());
+        assert!(baseline.key.hash.is_empty() && baseline.key.parts.is_empty());
+        assert_eq!((baseline.id(), baseline.saved.as_str()), ("r", run.header.started.as_str()));
+        assert_eq!(baseline.run.header.imported_from.as_deref(), Some("samples"));
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! The course of a gate over its looks: what every check showed at each, and whether the load goes on.
 
-use gate_model::{Cause, Check, Decision, GateSpec, Health, Importance, Referee, Sample, Slo, TokenPolicy};
+use gate_model::{
+    Check, CheckOutcome, Decision, GateSpec, Health, Importance, Prior, Referee, Sample, Slo, TokenPolicy,
+};
 
-use crate::family::Family;
-use crate::rules::{self, Reading, rule};
-use crate::scored::{Scored, measured};
+use crate::arms::Arms;
+use crate::base::{Base, Before};
+use crate::family::{Family, Until};
+use crate::rules::{self, Reading};
+use crate::scope::Scope;
 use crate::{validity, waiver};
 
-/// What a check showed at one look, or why it could not be measured.
-pub(crate) type Shown = Result<Reading, Cause>;
+/// What a check showed at one look, or what becomes of it since it showed nothing.
+pub(crate) type Shown = Result<Reading, CheckOutcome>;
 
 /// The whole-gate procedure while it runs.
 #[derive(Clone, Debug)]
@@ -19,18 +23,35 @@ pub(crate) struct Course {
     slo: Slo,
     /// Which token counts it may rest on.
     tokens: TokenPolicy,
+    /// The scenarios' names.
+    scenarios: Vec<String>,
+    /// What stored runs say of each check's metric.
+    bases: Vec<Base>,
     required: Family,
     /// What every check showed, look by look.
     shown: Vec<Vec<Shown>>,
 }
 
 impl Course {
-    /// Before the first look of a run that started then (RFC 3339 in UTC). `looks` are ascending, from above 0.
-    pub(crate) fn new(spec: &GateSpec, looks: &[u32], started: &str) -> Self {
-        let required = Family::new(&spec.checks, Importance::Required, looks);
-        let waived = spec.checks.iter().map(|check| waiver::is_waived(check, started)).collect();
-        let (checks, slo, tokens) = (spec.checks.clone(), spec.slo, spec.prompts.tokens);
-        Self { checks, waived, slo, tokens, required, shown: Vec::new() }
+    /// Before the first look of a run of these scenarios that started then (RFC 3339 in UTC). `looks` are ascending,
+    /// from above 0.
+    pub(crate) fn new(
+        spec: &GateSpec,
+        scenarios: &[String],
+        looks: &[u32],
+        started: &str,
+        before: &Before<'_>,
+    ) -> Self {
+        Self {
+            checks: spec.checks.clone(),
+            waived: spec.checks.iter().map(|check| waiver::is_waived(check, started)).collect(),
+            slo: spec.slo,
+            tokens: spec.prompts.tokens,
+            scenarios: scenarios.to_vec(),
+            bases: spec.checks.iter().map(|check| Base::of(check, before, &spec.slo)).collect(),
+            required: Family::new(&spec.checks, Importance::Required, looks),
+            shown: Vec::new(),
+        }
     }
 
     /// The required checks that are decided by evidence.
@@ -43,7 +64,7 @@ impl Course {
         self.waived.get(check).copied().unwrap_or(false)
     }
 
-    /// How many requests the next look scores; `None` after the last.
+    /// How many requests of each arm the next look scores; `None` after the last.
     pub(crate) fn next_look(&self) -> Option<u32> {
         self.required.looks().get(self.shown.len()).copied()
     }
@@ -53,22 +74,29 @@ impl Course {
         self.shown.last().map(Vec::as_slice)
     }
 
-    /// What every check showed at a look, from 0, as a p-value; `None` where it has none.
+    /// What a check showed at a look, from 0; `None` where it showed nothing.
+    pub(crate) fn reading(&self, check: usize, look: usize) -> Option<&Reading> {
+        self.shown.get(look)?.get(check)?.as_ref().ok()
+    }
+
+    /// The same as a p-value; `None` where it has none.
     pub(crate) fn p_fail(&self, check: usize, look: usize) -> Option<f64> {
-        let shown = self.shown.get(look)?.get(check)?;
-        shown.as_ref().ok()?.test.map(|test| test.p_fail)
+        self.reading(check, look)?.test.map(|test| test.p_fail)
     }
 
     /// Takes the next look at the requests it scores, and decides.
     ///
     /// The load stops once a required check is violated, and where no required check that may ask for more requests
     /// is seen over its limit; waived ones do neither. A healthy gate stops at its first look.
-    pub(crate) fn look(&mut self, samples: &[&Sample], health: Option<Health>) -> Decision {
-        let shown = self.checks.iter().map(|check| {
-            let scored = Scored::of_scenario(check.scenario, samples, &self.slo, health);
-            match validity::unmeasurable(check, &scored, self.tokens) {
-                Some(cause) => Err(cause),
-                None => rules::read(check, &scored).ok_or(Cause::NoData),
+    pub(crate) fn look(&mut self, arms: &Arms<'_>, health: Option<Health>) -> Decision {
+        let scenarios = arms.by_scenario();
+        let shown = self.checks.iter().zip(&self.bases).map(|(check, base)| {
+            let scope = Scope::of(check, &self.scenarios, &scenarios, base, &self.slo, health);
+            let unmeasured = |cause| CheckOutcome::CouldNotMeasure { cause };
+            validity::measurable(check, &scope, self.tokens).map_err(unmeasured)?;
+            match base {
+                Base::Missing(why) if scope.is_measured(check) => Err(CheckOutcome::NoBaseline { why: why.clone() }),
+                _ => rules::read(check, &scope).map_err(unmeasured),
             }
         });
         let shown: Vec<Shown> = shown.collect();
@@ -76,8 +104,9 @@ impl Course {
         let over = checks.into_iter().any(|((check, waived), shown)| !waived && extends(check, shown));
         self.shown.push(shown);
         let last = self.shown.len() - 1;
+        let until = if self.next_look().is_none() { Until::End(last) } else { Until::Look(last) };
         let rulings =
-            self.required.step_down(last, |check| self.is_waived(check), |check, look| self.p_fail(check, look));
+            self.required.step_down(until, |check| self.is_waived(check), |check, look| self.p_fail(check, look));
         let violated = rulings.iter().any(|(check, ruling)| ruling.violated && !self.is_waived(*check));
         if violated || !over || self.next_look().is_none() { Decision::Stop } else { Decision::GoOn }
     }
@@ -86,7 +115,7 @@ impl Course {
 /// Whether a check, seen over its limit, asks for more requests.
 fn extends(check: &Check, shown: &Shown) -> bool {
     check.importance == Importance::Required
-        && rules::extends(rule(check))
+        && rules::extends(check)
         && shown.as_ref().is_ok_and(|reading| !reading.keeps)
 }
 
@@ -101,15 +130,18 @@ pub(crate) fn ordered(looks: &[u32]) -> Vec<u32> {
 /// The referee of a gate: at each look it says what [`judge`](crate::judge) will find there.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
+    arms: u32,
     course: Course,
     decision: Decision,
 }
 
 /// The referee of a gate that is judged at these looks, in a run that started then: the header's `started`, by
-/// which waivers work or have ended.
+/// which waivers work or have ended. Of the prior runs it keeps what the checks need.
 #[must_use]
-pub fn referee(spec: &GateSpec, looks: &[u32], started: &str) -> Adaptive {
-    Adaptive { course: Course::new(spec, &ordered(looks), started), decision: Decision::GoOn }
+pub fn referee(spec: &GateSpec, looks: &[u32], started: &str, prior: &Prior) -> Adaptive {
+    let scenarios = std::slice::from_ref(&spec.name);
+    let course = Course::new(spec, scenarios, &ordered(looks), started, &Before::of(prior));
+    Adaptive { arms: spec.arms(), course, decision: Decision::GoOn }
 }
 
 impl Referee for Adaptive {
@@ -117,9 +149,9 @@ impl Referee for Adaptive {
     fn look(&mut self, samples: &[Sample]) -> Decision {
         while self.decision == Decision::GoOn
             && let Some(next) = self.course.next_look()
-            && let Some(scored) = usize::try_from(next).ok().and_then(|next| samples.get(..next))
+            && let Some(scored) = usize::try_from(next.saturating_mul(self.arms)).ok().and_then(|n| samples.get(..n))
         {
-            self.decision = self.course.look(&measured(scored), None);
+            self.decision = self.course.look(&Arms::of(self.arms, scored), None);
         }
         self.decision
     }

@@ -1,12 +1,14 @@
 //! Facts and figures of a run, shown whether or not a check names them.
 
 use gate_model::{
-    Aggregate, Delivery, Endpoint, ErrorKind, Figure, GateSpec, Metric, Nanos, Percentile, Run, RunFacts, Sample,
-    Scalar, Series, TokenSource,
+    Aggregate, Arm, Delivery, Endpoint, ErrorKind, Figure, GateSpec, Metric, Nanos, OutcomeCount, Percentile, Quantity,
+    ReferenceFacts, Run, RunFacts, Sample, Scalar, Series, Target, TokenSource,
 };
 
+use crate::arms::Arms;
 use crate::judge::Decided;
-use crate::scored::{Scored, count, measured, nearest_rank};
+use crate::reach::reach;
+use crate::scored::{Scored, count, nearest_rank};
 use crate::validity::{buffered, is_between_tokens, outcomes, several_tokens_an_event};
 
 /// The 99th percentile, in thousandths of a percent.
@@ -20,54 +22,89 @@ const PHASES: [Series; 6] =
 /// The facts of a run, judged or not.
 pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
     let header = &run.header;
-    let samples = shown(run, decided);
-    let health = run.end.as_ref().map(|end| end.health).unwrap_or_default();
-    let scored = Scored::of_run(&samples, &header.spec.slo, Some(health));
+    let arms = shown(run, decided);
+    let end = run.end.as_ref();
+    let health = end.map(|end| end.health).unwrap_or_default();
+    let of = |samples| Scored::new(samples, &header.spec.slo, Some(health));
+    let (scored, both) = (of(arms.target.clone()), of(arms.both()));
     let is_open = header.spec.load.pace.rate().is_some();
     let last_end = run.samples.iter().filter_map(|sample| sample.end).max();
     RunFacts {
         run_id: header.run_id.clone(),
         started: header.started.clone(),
-        target: match &header.spec.target.endpoint {
-            Endpoint::Url(url) => url.clone(),
-            Endpoint::Sim(_) => "sim".to_owned(),
-        },
+        target: name(&header.spec.target),
         model: header.spec.target.model.clone(),
         scenarios: header.scenarios.clone(),
         looks: header.looks.clone(),
         decided_at: decided.map(|decided| decided.at),
         planned: run.planned(),
-        sent: run.end.as_ref().map_or_else(|| count(run.samples.len()), |end| end.sent),
-        judged: decided.map_or(0, |decided| count(decided.samples.len())),
-        outcomes: match decided {
-            Some(decided) => outcomes(decided.samples.iter().copied()),
-            None => outcomes(run.samples.iter()),
-        },
-        duration: run.end.as_ref().map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
+        sent: end.map_or_else(|| count(run.samples.len()), |end| end.sent),
+        judged: decided.map_or(0, |decided| decided.arms.len()),
+        outcomes: ended(run, decided, Arm::Target),
+        duration: end.map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
         pace: header.imported_from.is_none().then_some(header.spec.load.pace),
         token_sources: if header.spec.target.api.generates() { token_sources(&scored) } else { Vec::new() },
-        rates: scored.rates().filter(|_| is_open).map(|rates| (rates.planned, rates.achieved)),
-        cold_ttft: run.warmup.first().filter(|_| is_streamed(&header.spec)).and_then(cold_ttft),
-        send_lag: send_lag(&scored).filter(|_| is_open),
+        rates: both.rates().filter(|_| is_open).map(|rates| (rates.planned, rates.achieved)),
+        cold_ttft: cold_ttft(run, Arm::Target),
+        send_lag: send_lag(&both).filter(|_| is_open),
         health,
-        reached: run.end.as_ref().and_then(|end| end.reached.clone()),
+        reached: end.and_then(|end| end.reached.clone()),
         percentiles: header.percentiles.clone(),
         imported_from: header.imported_from.clone(),
+        commit: header.commit.clone(),
+        reference: header.spec.reference.as_ref().map(|reference| ReferenceFacts {
+            target: name(reference),
+            model: reference.model.clone(),
+            outcomes: ended(run, decided, Arm::Reference),
+            cold_ttft: cold_ttft(run, Arm::Reference),
+            reached: end.and_then(|end| end.reference.as_ref()?.reached.clone()),
+        }),
     }
 }
 
-/// The figures of each scenario.
+/// A metric's value over the judged requests of a run's target in its first scenario, as a verdict prints it; `None`
+/// where the run cannot be judged, or has none.
+#[must_use]
+pub fn value(run: &Run, metric: Metric) -> Option<Quantity> {
+    let reach = reach(run).ok()?;
+    let health = run.end.as_ref().map(|end| end.health);
+    let samples = reach.judged().target.into_iter().filter(|sample| sample.scenario == 0).collect();
+    Scored::new(samples, &run.header.spec.slo, health).quantity(metric)
+}
+
+/// An endpoint as reports name it.
+fn name(target: &Target) -> String {
+    match &target.endpoint {
+        Endpoint::Url(url) => url.clone(),
+        Endpoint::Sim(_) => "sim".to_owned(),
+    }
+}
+
+/// How an arm's judged requests ended, or all of them where nothing was judged.
+fn ended(run: &Run, decided: Option<&Decided<'_>>, arm: Arm) -> Vec<OutcomeCount> {
+    match decided {
+        Some(decided) => outcomes(decided.arms.of_arm(arm).iter().copied()),
+        None => outcomes(run.samples.iter().filter(|sample| sample.arm == arm)),
+    }
+}
+
+/// The figures of each scenario and, side by side, of each arm.
 pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
-    let samples = shown(run, decided);
+    let all = shown(run, decided);
     let spec = &run.header.spec;
-    let slo = &spec.slo;
+    let arms = [Some(Arm::Target), spec.reference.as_ref().map(|_| Arm::Reference)];
     let mut figures = Vec::new();
     for (scenario, _) in (0_u16..).zip(&run.header.scenarios) {
-        let scored = Scored::of_scenario(scenario, &samples, slo, decided.map(|decided| decided.health));
-        figures.extend(metrics(&scored, spec).into_iter().map(|metric| {
-            let measured = scored.measure(metric);
-            Figure { scenario, metric, value: scored.quantity(metric), n: measured.map_or(0, |measured| measured.n) }
-        }));
+        let of_scenario = all.of_scenario(scenario);
+        for arm in arms.into_iter().flatten() {
+            let health = decided.map(|decided| decided.health);
+            let scored = Scored::new(of_scenario.of_arm(arm).to_vec(), &spec.slo, health);
+            figures.extend(metrics(&scored, spec).into_iter().map(|metric| {
+                let measured = scored.measure(metric);
+                let value = measured.map(|measured| Quantity { value: measured.value, unit: metric.unit() });
+                Figure { scenario, arm, metric, value, n: measured.map_or(0, |measured| measured.n) }
+            }));
+        }
     }
     figures
 }
@@ -130,13 +167,14 @@ fn both(series: Series) -> [Metric; 2] {
 }
 
 /// The requests that facts are about: the judged ones, or all that ended where nothing was judged.
-fn shown<'a>(run: &'a Run, decided: Option<&Decided<'a>>) -> Vec<&'a Sample> {
-    decided.map_or_else(|| measured(&run.samples), |decided| decided.samples.clone())
+pub(crate) fn shown<'a>(run: &'a Run, decided: Option<&Decided<'a>>) -> Arms<'a> {
+    decided.map_or_else(|| Arms::of(run.header.spec.arms(), &run.samples), |decided| decided.arms.clone())
 }
 
-/// The TTFT of a warm-up request. They go one after another, so it counts from the request's start.
-fn cold_ttft(sample: &Sample) -> Option<Nanos> {
-    Some(sample.first_token? - sample.start?)
+/// The TTFT of an arm's first warm-up request. They go one after another, so it counts from the request's start.
+fn cold_ttft(run: &Run, arm: Arm) -> Option<Nanos> {
+    let first = run.warmup.iter().find(|sample| sample.arm == arm).filter(|_| is_streamed(&run.header.spec))?;
+    Some(first.first_token? - first.start?)
 }
 
 /// Where the output tokens of the `ok` requests come from, most frequent first.

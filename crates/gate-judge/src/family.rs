@@ -6,7 +6,7 @@ use gate_model::{Check, Importance, Rule};
 use gate_stats::sequential::nested_levels;
 use gate_stats::{Levels, Spending};
 
-use crate::rules::{allowed_share, is_evidence, rule};
+use crate::rules::{allowed_share, is_evidence, limit, rule};
 use crate::scored::complement;
 
 /// The checks of one importance that are decided by evidence, all scenarios together.
@@ -36,20 +36,50 @@ enum Share {
         /// `None` where no level can be computed; such a check cannot be violated by evidence.
         levels: Option<Levels>,
     },
-    /// In equal parts: a test on a mean, which has no exact recursion.
+    /// In equal parts: a test that has no exact recursion.
     EqualParts {
+        /// All of it.
+        alpha: f64,
+    },
+    /// At once, on the final data: no look tells more of how runs differ.
+    AtTheEnd {
         /// All of it.
         alpha: f64,
     },
 }
 
+/// How far a family is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Up to this look, from 0, after which more requests may come.
+    Look(usize),
+    /// Up to this look, which is the last.
+    End(usize),
+}
+
+impl Until {
+    /// The look, from 0.
+    fn look(self) -> usize {
+        match self {
+            Self::Look(look) | Self::End(look) => look,
+        }
+    }
+}
+
 /// What became of one member of a family.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ruling {
     /// Whether there is evidence that it is broken.
     pub(crate) violated: bool,
-    /// The level at the last look, with as many checks left as when it was decided.
-    pub(crate) level: Option<f64>,
+    /// The level at each look, with as many checks left as when it was decided; absent where it was not asked.
+    pub(crate) levels: Vec<Option<f64>>,
+}
+
+impl Ruling {
+    /// The level at the last look.
+    pub(crate) fn level(&self) -> Option<f64> {
+        self.levels.last().copied().flatten()
+    }
 }
 
 impl Family {
@@ -65,7 +95,12 @@ impl Family {
         let members = chosen.into_iter().map(|(position, check)| {
             let alpha = complement(check.confidence);
             let share = match rule(check) {
-                Rule::Mean | Rule::Cluster => Share::EqualParts { alpha },
+                Rule::Stored | Rule::StoredTail => Share::AtTheEnd { alpha },
+                Rule::Mean | Rule::Cluster | Rule::Paired | Rule::PairedTail | Rule::Bounds => {
+                    Share::EqualParts { alpha }
+                }
+                // What it allows is measured, and no boundary can be drawn beforehand.
+                Rule::Rate if limit(check).is_none() => Share::EqualParts { alpha },
                 _ => {
                     let p0 = allowed_share(check).unwrap_or(f64::NAN);
                     let levels = known
@@ -90,26 +125,29 @@ impl Family {
         let size = self.members.len();
         self.members.iter().filter_map(move |member| match &member.share {
             Share::Boundaries { p0, levels } => Some((member.check, *p0, levels.as_ref()?.counts(size)?)),
-            Share::EqualParts { .. } => None,
+            Share::EqualParts { .. } | Share::AtTheEnd { .. } => None,
         })
     }
 
-    /// The level of a member at a look, with so many checks not yet violated.
-    fn level(&self, member: &Member, remaining: usize, look: usize) -> Option<f64> {
-        match &member.share {
+    /// The level of a member at a look, with so many checks not yet violated; `None` where it is not asked there, and
+    /// where its confidence is no probability.
+    fn level(&self, member: &Member, remaining: usize, look: usize, until: Until) -> Option<f64> {
+        let level = match &member.share {
             Share::Boundaries { levels, .. } => levels.as_ref()?.at(remaining, look).map(|boundary| boundary.level),
             Share::EqualParts { alpha } => Some(alpha / (remaining * self.looks.len()) as f64),
-        }
+            Share::AtTheEnd { alpha } => (until == Until::End(look)).then(|| alpha / remaining as f64),
+        };
+        level.filter(|level| (0.0..1.0).contains(level))
     }
 
-    /// Holm's step-down over the looks up to `last` (from 0). `p_fail` gives a check's p-value at a look, and
+    /// Holm's step-down over the looks so far. `p_fail` gives a check's p-value at a look, and
     /// `None` where it was not measured.
     ///
     /// The first pass decides red or green; the rest only names further culprits. A waived check never counts as
     /// violated, so the others' levels stay; its own ruling says what it would have been with those left at the end.
     pub(crate) fn step_down(
         &self,
-        last: usize,
+        until: Until,
         is_waived: impl Fn(usize) -> bool,
         p_fail: impl Fn(usize, usize) -> Option<f64>,
     ) -> BTreeMap<usize, Ruling> {
@@ -118,16 +156,16 @@ impl Family {
         while !left.is_empty() {
             let remaining = left.len();
             let breaks = |member: &Member| {
-                (0..=last).any(|look| {
-                    let p_fail = p_fail(member.check, look);
-                    p_fail.zip(self.level(member, remaining, look)).is_some_and(|(p_fail, level)| p_fail <= level)
+                (0..=until.look()).any(|look| {
+                    let level = self.level(member, remaining, look, until);
+                    level.zip(p_fail(member.check, look)).is_some_and(|(level, p_fail)| p_fail <= level)
                 })
             };
             let (broken, kept): (Vec<&Member>, Vec<&Member>) =
                 left.into_iter().partition(|member| !is_waived(member.check) && breaks(member));
             for member in if broken.is_empty() { &kept } else { &broken } {
-                let level = self.level(member, remaining, last);
-                rulings.insert(member.check, Ruling { violated: breaks(member), level });
+                let levels = (0..=until.look()).map(|look| self.level(member, remaining, look, until)).collect();
+                rulings.insert(member.check, Ruling { violated: breaks(member), levels });
             }
             left = if broken.is_empty() { Vec::new() } else { kept };
         }

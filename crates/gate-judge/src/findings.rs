@@ -1,20 +1,23 @@
 //! What a reader should know of a run as a whole, and of a plan before it runs.
 
+pub(crate) mod compared;
+
 use std::collections::BTreeMap;
 
 use gate_model::{
     Aggregate, Cache, Check, CheckVerdict, Clock, EndReason, Endpoint, Finding, GateSpec, Metric, Nanos, Outcome,
-    OutputLength, Percentile, Rule, Run, Sample, Scalar, Series, Stamping, TokenPolicy, TokenSource,
+    OutcomeCount, OutputLength, Percentile, Rule, Run, Sample, Scalar, Series, Stamping, Target, TokenPolicy,
+    TokenSource,
 };
 use gate_stats::binomial;
 
 use crate::course::ordered;
-use crate::facts::is_streamed;
+use crate::facts::{is_streamed, shown};
 use crate::judge::Decided;
 use crate::rules::quantile::allowed_share;
 use crate::rules::rule;
-use crate::scored::{Scored, count, measured, nearest_rank};
-use crate::validity::{COALESCED, ClientFaults, buffered, outcomes, rate_limited, ttft_lateness};
+use crate::scored::{Scored, count, nearest_rank};
+use crate::validity::{COALESCED, ClientFaults, Lateness, buffered, outcomes, rate_limited};
 use crate::{BOUNDS_ALPHA, waiver};
 
 /// The design effect from which a small sample is not safe.
@@ -49,8 +52,18 @@ pub(crate) fn is_warning(finding: &Finding, spec: &GateSpec) -> bool {
         | Finding::Fingerprints { .. }
         | Finding::Restarted { .. }
         | Finding::InsecureTls
-        | Finding::WaiverEnded { .. } => true,
+        | Finding::WaiverEnded { .. }
+        | Finding::NoisyBaseline { .. }
+        | Finding::ShapesDiffer { .. }
+        | Finding::SharedServer { .. }
+        | Finding::Creep { .. }
+        | Finding::Improved { .. }
+        | Finding::LengthsMoved { .. }
+        | Finding::ModelMoved(_)
+        | Finding::NotAtBase { .. } => true,
+        Finding::SpecChanged { changes, .. } => changes.iter().any(|change| change.loosens),
         Finding::Failure { .. }
+        | Finding::ReferenceFailure { .. }
         | Finding::CannotProve { .. }
         | Finding::CapWait { held_at: None, .. }
         | Finding::MaxTokensFieldSwitched { .. }
@@ -70,14 +83,15 @@ pub(crate) fn of_run(
     faults: &ClientFaults,
 ) -> Vec<Finding> {
     let spec = &run.header.spec;
-    let samples = decided.map_or_else(|| measured(&run.samples), |decided| decided.samples.clone());
-    let scored = Scored::of_run(&samples, &spec.slo, None);
+    let samples = shown(run, decided).target;
+    let scored = Scored::new(samples.clone(), &spec.slo, None);
+    let lateness = decided.map_or_else(|| Lateness::of(spec, |_| None), |decided| decided.lateness);
     let mut findings = Vec::new();
     findings.extend(end(run));
     findings.extend(waiver::ended(spec, &run.header.started));
     findings.extend(insecure(spec));
     findings.extend(faults.short.iter().chain(&faults.slow).cloned().map(Finding::ClientSlow));
-    let cap_wait = cap_wait(spec, &scored);
+    let cap_wait = cap_wait(spec, &scored, lateness);
     findings.extend(checks.iter().filter_map(|check| bursts(check, cap_wait.is_some())));
     findings.extend(cap_wait);
     // Of a stream that was held back whole, every event was read with later ones.
@@ -92,7 +106,11 @@ pub(crate) fn of_run(
     findings.extend(models_and_fingerprints(&samples));
     findings.extend(repeated(run));
     findings.extend(switched(run));
-    findings.extend(failures(&samples));
+    findings.extend(failures(&samples).map(|(OutcomeCount { outcome, count }, message)| Finding::Failure {
+        outcome,
+        count,
+        message,
+    }));
     findings.extend(plan_notes(spec, &run.header.looks));
     findings
 }
@@ -147,9 +165,12 @@ fn end(run: &Run) -> Option<Finding> {
 
 /// Whether no one vouched for the server that was measured.
 fn insecure(spec: &GateSpec) -> Option<Finding> {
-    let Endpoint::Url(url) = &spec.target.endpoint else { return None };
-    let is_https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
-    (spec.target.tls.insecure && is_https).then_some(Finding::InsecureTls)
+    let is_insecure = |target: &Target| {
+        let Endpoint::Url(url) = &target.endpoint else { return false };
+        let is_https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        target.tls.insecure && is_https
+    };
+    std::iter::once(&spec.target).chain(&spec.reference).any(is_insecure).then_some(Finding::InsecureTls)
 }
 
 fn repeated(run: &Run) -> Option<Finding> {
@@ -168,10 +189,10 @@ fn bursts(verdict: &CheckVerdict, capped: bool) -> Option<Finding> {
 }
 
 /// Whether the cap, not the server's first token, is what most requests waited for.
-fn cap_wait(spec: &GateSpec, scored: &Scored<'_>) -> Option<Finding> {
+fn cap_wait(spec: &GateSpec, scored: &Scored<'_>, lateness: Lateness) -> Option<Finding> {
     let p50 = Nanos(nearest_rank(scored.values(Series::CapWait), Percentile::P50)? as i64);
     let rates = scored.rates().filter(|rates| spec.load.pace.rate().is_some() && rates.is_short(rates.achieved));
-    (p50 > ttft_lateness(spec)).then_some(Finding::CapWait { p50, held_at: rates.map(|rates| rates.achieved) })
+    (p50 > lateness.ttft).then_some(Finding::CapWait { p50, held_at: rates.map(|rates| rates.achieved) })
 }
 
 /// Whether many events have the stamp of later ones.
@@ -251,18 +272,12 @@ fn lengths(scored: &Scored<'_>) -> Option<Finding> {
     differs.then(|| Finding::ShortOutputs { planned: planned / n, seen: seen / n })
 }
 
-/// The first message of each kind of failure, most frequent first.
-fn failures(samples: &[&Sample]) -> Vec<Finding> {
+/// How often an arm's requests failed in each way, most frequent first, with the first message.
+pub(crate) fn failures(samples: &[&Sample]) -> impl Iterator<Item = (OutcomeCount, String)> {
     let failed = samples.iter().copied().filter(|sample| sample.outcome != Outcome::Ok);
-    let counts = outcomes(failed).into_iter();
     let message = |outcome: Outcome| {
         let first = samples.iter().filter(|sample| sample.outcome == outcome).find_map(|sample| sample.error.clone());
         first.unwrap_or_else(|| outcome.name().replace('_', " "))
     };
-    let findings = counts.map(|counted| Finding::Failure {
-        outcome: counted.outcome,
-        count: counted.count,
-        message: message(counted.outcome),
-    });
-    findings.collect()
+    outcomes(failed).into_iter().map(move |counted| (counted, message(counted.outcome)))
 }

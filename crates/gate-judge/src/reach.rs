@@ -1,19 +1,28 @@
 //! Which looks a run reached.
 
-use gate_model::{Cause, EndReason, Outcome, Run, Sample};
+use gate_model::{Cause, EndReason, Outcome, Run};
 
+use crate::arms::Arms;
 use crate::course::ordered;
-use crate::scored::{count, measured};
+use crate::scored::count;
 
-/// The looks that a run is judged at.
+/// The looks that a run is judged at, in requests of each arm.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reach<'a> {
     /// All looks that set the boundaries, ascending.
     pub(crate) looks: Vec<u32>,
     /// How many of them the run reached, at least one.
     pub(crate) reached: usize,
-    /// The measured requests, in send order.
-    pub(crate) samples: Vec<&'a Sample>,
+    /// The measured requests.
+    pub(crate) arms: Arms<'a>,
+}
+
+impl<'a> Reach<'a> {
+    /// The requests that the last look reached scores.
+    pub(crate) fn judged(&self) -> Arms<'a> {
+        let last = self.reached.checked_sub(1).and_then(|last| self.looks.get(last));
+        self.arms.first(last.copied().unwrap_or(0))
+    }
 }
 
 /// The looks a run reached, or why it reached none.
@@ -24,7 +33,7 @@ pub(crate) struct Reach<'a> {
 /// did not choose it. A run that ended before its first look is judged once, on what there is.
 pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
     let mut looks = ordered(&run.header.looks);
-    let mut samples = measured(&run.samples);
+    let mut arms = Arms::of(run.header.spec.arms(), &run.samples);
     let Some(end) = &run.end else {
         return Err(Cause::Killed { recorded: count(run.samples.len()), planned: run.planned() });
     };
@@ -36,15 +45,16 @@ pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
             // A look is complete only if every request of it ended by itself.
             let cut = run.samples.iter().filter(|sample| sample.outcome == Outcome::Cancelled);
             if let Some(first_cut) = cut.map(|sample| sample.index).min() {
-                samples.retain(|sample| sample.index < first_cut);
+                let whole = run.samples.iter().filter(|sample| sample.index < first_cut);
+                arms = Arms::of(run.header.spec.arms(), whole);
             }
         }
         EndReason::StoppedAtLook(at) => {
-            samples.truncate(usize::try_from(*at).unwrap_or(usize::MAX));
-            looks = with(looks, count(samples.len()));
+            arms = arms.first(*at);
+            looks = with(looks, arms.len());
         }
         EndReason::Completed | EndReason::RunTimeout => {
-            let available = count(samples.len());
+            let available = arms.len();
             if looks.first().is_none_or(|first| available < *first) {
                 looks = vec![available];
             } else if looks.last().is_some_and(|last| available < *last) {
@@ -52,10 +62,10 @@ pub(crate) fn reach(run: &Run) -> Result<Reach<'_>, Cause> {
             }
         }
     }
-    let available = count(samples.len());
+    let available = arms.len();
     let reached = looks.iter().filter(|look| **look <= available).count();
     if available > 0 && reached > 0 {
-        return Ok(Reach { looks, reached, samples });
+        return Ok(Reach { looks, reached, arms });
     }
     Err(if end.reason == EndReason::Interrupted { Cause::Interrupted } else { Cause::NoData })
 }

@@ -1,14 +1,14 @@
 //! The requests that are scored, and what a metric's value over them is.
 
 use gate_model::{
-    Aggregate, Arm, ErrorKind, Health, Metric, Nanos, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
+    Aggregate, ErrorKind, Health, Metric, Nanos, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
 };
-use gate_stats::{Quantile, Sorted, quantile, summary};
+use gate_stats::{Quantile, summary};
 
 /// The share of the planned rate that a run may be short of.
 const RATE_SHORT: f64 = 0.05;
 
-/// The measured requests of one scenario that are judged together, in send order; none of them `cancelled`.
+/// The measured requests of one arm that are judged together, in send order; none of them `cancelled`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scored<'a> {
     samples: Vec<&'a Sample>,
@@ -25,23 +25,9 @@ pub(crate) struct Measured {
     pub(crate) n: u32,
 }
 
-/// The requests of the arm that is judged, in send order, without those that the run cut off.
-pub(crate) fn measured(samples: &[Sample]) -> Vec<&Sample> {
-    let mut measured: Vec<&Sample> =
-        samples.iter().filter(|sample| sample.arm == Arm::Target && sample.outcome != Outcome::Cancelled).collect();
-    measured.sort_by_key(|sample| sample.index);
-    measured
-}
-
 impl<'a> Scored<'a> {
-    /// The scored requests of all scenarios. The client's health is unknown while the load still runs.
-    pub(crate) fn of_run(samples: &[&'a Sample], slo: &'a Slo, health: Option<Health>) -> Self {
-        Self { samples: samples.to_vec(), slo, health }
-    }
-
-    /// The scored requests of one scenario.
-    pub(crate) fn of_scenario(scenario: u16, samples: &[&'a Sample], slo: &'a Slo, health: Option<Health>) -> Self {
-        let samples = samples.iter().copied().filter(|sample| sample.scenario == scenario).collect();
+    /// These requests. The client's health is unknown while the load still runs.
+    pub(crate) fn new(samples: Vec<&'a Sample>, slo: &'a Slo, health: Option<Health>) -> Self {
         Self { samples, slo, health }
     }
 
@@ -241,10 +227,16 @@ pub(crate) fn of_all(sample: &Sample, series: Series, worst: f64) -> Option<f64>
     if sample.outcome == Outcome::Ok { sample.value(series) } else { Some(worst) }
 }
 
-/// The nearest-rank estimate; `None` of nothing.
-pub(crate) fn nearest_rank(values: Vec<f64>, percentile: Percentile) -> Option<f64> {
+/// The nearest-rank estimate; `None` of nothing, and where a value has no rank.
+pub(crate) fn nearest_rank(mut values: Vec<f64>, percentile: Percentile) -> Option<f64> {
     let quantile = Quantile::from_thousandths(percentile.thousandths()).ok()?;
-    Some(quantile::nearest_rank(&Sorted::new(values).ok()?, quantile))
+    if values.iter().any(|value| value.is_nan()) {
+        return None;
+    }
+    let place = quantile.rank(values.len()).checked_sub(1)?;
+    // Only one value is asked for, so the others need no order.
+    let (_, value, _) = values.select_nth_unstable_by(place, f64::total_cmp);
+    Some(*value)
 }
 
 /// A count as the file formats hold it.

@@ -1,15 +1,19 @@
 //! Whether a run can be judged: its requests, the rate it was sent at, and the client's own health.
 
 use gate_model::{
-    Bound, Cause, Check, CheckOutcome, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome, OutcomeCount, Sample,
-    Scalar, Series, Side, Stamping, TokenPolicy, TokenSource, Unit,
+    Against, Cause, Check, CheckOutcome, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome, OutcomeCount,
+    Quantity, Rule, Sample, Scalar, Series, Side, Stamping, TokenPolicy, TokenSource, Unit,
 };
 
+use crate::base::{self, Base};
 use crate::rules::{is_evidence, rule};
+use crate::scope::Scope;
 use crate::scored::{Scored, count};
 
-/// The fewest `ok` requests that a verdict by evidence rests on.
-const LEAST_OK: u32 = 20;
+/// The fewest `ok` requests, or pairs of them, that a verdict by evidence rests on.
+pub(crate) const LEAST_OK: u32 = 20;
+/// Output tokens, as a share of the base's, under which answers are of other work.
+const SHORTER: f64 = 0.5;
 /// The share of 429 answers from which latency says nothing.
 const RATE_LIMITED: f64 = 0.10;
 /// Lateness that never counts: timers and schedulers need it.
@@ -30,8 +34,50 @@ const BURST_GAP: f64 = 1e6;
 /// The CPU share from which the client itself is the bottleneck.
 const CPU_BUSY: f64 = 0.90;
 
-/// Why a check cannot be measured at a look, by its requests alone.
-pub(crate) fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Option<Cause> {
+/// Whether a check can be measured at a look, by its requests and by those it is compared with, or why it cannot.
+pub(crate) fn measurable(check: &Check, scope: &Scope<'_>, tokens: TokenPolicy) -> Result<(), Cause> {
+    if let Some(cause) = unmeasurable(check, &scope.scored, tokens) {
+        return Err(cause);
+    }
+    let to = check.bound.relative().map(|bound| bound.to);
+    if to == Some(Against::Reference) {
+        match unmeasurable(check, &scope.reference, tokens) {
+            Some(Cause::NoData | Cause::NothingReached { .. }) => {
+                return Err(Cause::ReferenceTooFewOk { ok: 0, needed: LEAST_OK });
+            }
+            Some(cause) => return Err(cause),
+            None => {}
+        }
+    }
+    shorter(check, scope).map_or(Ok(()), Err)
+}
+
+/// Whether answers are so much shorter than where they are compared with that they are of other work.
+fn shorter(check: &Check, scope: &Scope<'_>) -> Option<Cause> {
+    if !is_of_work(check.metric) {
+        return None;
+    }
+    let mean = |scored: &Scored<'_>| base::mean(scored.values(Series::OutputTokens).into_iter());
+    let base = match (check.bound.relative()?.to, scope.base) {
+        (Against::Reference, _) => mean(&scope.reference),
+        (Against::Baseline, Base::Runs(runs)) => runs.output,
+        (Against::Baseline, _) => None,
+    }?;
+    let seen = mean(&scope.scored)?;
+    (seen < SHORTER * base).then_some(Cause::ShorterAnswers { base, seen })
+}
+
+/// Whether a metric says how fast work is done, and so depends on how much is asked for.
+pub(crate) fn is_of_work(metric: Metric) -> bool {
+    metric.is_latency()
+        || matches!(
+            metric,
+            Metric::Scalar(Scalar::ThroughputRequests | Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens)
+        )
+}
+
+/// Why a check cannot be measured at a look, by the requests of one arm alone.
+fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Option<Cause> {
     if scored.n() == 0 {
         return Some(Cause::NoData);
     }
@@ -143,20 +189,20 @@ pub(crate) struct ClientFaults {
 }
 
 impl ClientFaults {
-    /// Looks for them in the judged requests of all scenarios.
-    pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health) -> Self {
+    /// Looks for them in the judged requests of all scenarios and both arms.
+    pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health, lateness: Lateness) -> Self {
         // A closed loop has no planned rate to be short of.
         let planned = scored.rates().filter(|_| spec.load.pace.rate().is_some());
         let short =
             planned.filter(|rates| rates.is_short(rates.taken_up) && rates.behind_secs > LEAST_LATENESS.as_secs_f64());
         let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.taken_up });
 
-        let limit = ttft_lateness(spec);
+        let limit = lateness.ttft;
         let lags = scored.values(Series::SendLag);
         let late = lags.iter().filter(|lag| **lag > limit.0 as f64).count() as f64 / lags.len().max(1) as f64;
         let late = (late > LATE_REQUESTS).then_some(Cause::ClientLate { share: late, limit });
 
-        let limit = lateness_limit(spec, |_| true);
+        let limit = lateness.any;
         let delay = health.loop_delay_p95.filter(|p95| *p95 > limit);
         let delay = delay.map(|p95| Cause::LoopDelay { p95, limit });
         let (delay, own_steps) = if stamps_are_exact(health) { (None, delay) } else { (delay, None) };
@@ -201,42 +247,56 @@ fn is_own_step(metric: Metric) -> bool {
     matches!(metric, Metric::Series(Series::Dns | Series::Connect | Series::Tls | Series::Write, _))
 }
 
-/// Takes back what evidence cannot say with so few `ok` requests; a violation on what there is stands.
-pub(crate) fn needs_enough_ok(check: &Check, ok: u32, outcome: CheckOutcome) -> CheckOutcome {
-    let few = is_evidence(rule(check)) && ok < LEAST_OK;
-    match outcome {
-        CheckOutcome::Met
-        | CheckOutcome::Inconclusive { .. }
-        | CheckOutcome::CouldNotMeasure { cause: Cause::NoData }
-            if few =>
-        {
-            CheckOutcome::CouldNotMeasure { cause: Cause::TooFewOk { ok, needed: LEAST_OK } }
-        }
-        outcome => outcome,
+/// Takes back what evidence cannot say with so few `ok` requests, or pairs of them; a violation on what there is
+/// stands.
+pub(crate) fn needs_enough_ok(check: &Check, ok: u32, pairs: Option<u32>, outcome: CheckOutcome) -> CheckOutcome {
+    let rule = rule(check);
+    let is_taken_back = match outcome {
+        CheckOutcome::Met | CheckOutcome::Inconclusive { .. } | CheckOutcome::NoBaseline { .. } => is_evidence(rule),
+        CheckOutcome::CouldNotMeasure { cause: Cause::NoData | Cause::ReferenceTooFewOk { .. } } => is_evidence(rule),
+        _ => false,
+    };
+    let few_pairs = pairs.filter(|pairs| matches!(rule, Rule::Paired | Rule::PairedTail) && *pairs < LEAST_OK);
+    let cause = match few_pairs {
+        _ if !is_taken_back => None,
+        _ if ok < LEAST_OK => Some(Cause::TooFewOk { ok, needed: LEAST_OK }),
+        few => few.map(|ok| Cause::ReferenceTooFewOk { ok, needed: LEAST_OK }),
+    };
+    cause.map_or(outcome, |cause| CheckOutcome::CouldNotMeasure { cause })
+}
+
+/// How late a client may be: a share of the tightest bound on a latency, and never under 5 ms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lateness {
+    /// By the bounds on TTFT.
+    pub(crate) ttft: Nanos,
+    /// By those on any latency.
+    any: Nanos,
+}
+
+impl Lateness {
+    /// By a gate's bounds. What a relative one comes to is known only of a run: `limit` gives it by the check's place.
+    pub(crate) fn of(spec: &GateSpec, limit: impl Fn(usize) -> Option<Quantity>) -> Self {
+        let checks = spec.checks.iter().enumerate().filter_map(|(place, check)| {
+            let Metric::Series(series, _) = check.metric else { return None };
+            let bound = check.bound.absolute().or_else(|| limit(place))?;
+            let is_upper = matches!(check.op, Op::Less | Op::AtMost) && bound.unit == Unit::Time;
+            (is_upper && check.metric.is_latency()).then_some((series, bound.value))
+        });
+        let slo = [
+            (Series::Ttft, spec.slo.ttft),
+            (Series::Ttfa, spec.slo.ttfa),
+            (Series::Tpot, spec.slo.tpot),
+            (Series::E2e, spec.slo.e2e),
+        ];
+        let slo = slo.into_iter().filter_map(|(series, bound)| Some((series, bound?.0 as f64)));
+        let bounds: Vec<(Series, f64)> = checks.chain(slo).collect();
+        let of = |counts: fn(Series) -> bool| {
+            let bounds = bounds.iter().filter(|(series, _)| counts(*series)).map(|(_, bound)| *bound);
+            let share =
+                bounds.reduce(f64::min).map_or(Nanos::ZERO, |bound| Nanos::from_secs_f64(LATENESS_SHARE * bound / 1e9));
+            share.max(LEAST_LATENESS)
+        };
+        Self { ttft: of(|series| series == Series::Ttft), any: of(|_| true) }
     }
-}
-
-/// How much later a first token may come without anyone's notice.
-pub(crate) fn ttft_lateness(spec: &GateSpec) -> Nanos {
-    lateness_limit(spec, |series| series == Series::Ttft)
-}
-
-/// How late a client may be: a share of the tightest bound on the chosen latencies, and never under 5 ms.
-fn lateness_limit(spec: &GateSpec, counts: impl Fn(Series) -> bool) -> Nanos {
-    let checks = spec.checks.iter().filter_map(|check| {
-        let Metric::Series(series, _) = check.metric else { return None };
-        let Bound::Absolute(bound) = &check.bound;
-        let is_upper = matches!(check.op, Op::Less | Op::AtMost) && bound.unit == Unit::Time;
-        (is_upper && check.metric.is_latency()).then_some((series, bound.value))
-    });
-    let slo = [
-        (Series::Ttft, spec.slo.ttft),
-        (Series::Ttfa, spec.slo.ttfa),
-        (Series::Tpot, spec.slo.tpot),
-        (Series::E2e, spec.slo.e2e),
-    ];
-    let slo = slo.into_iter().filter_map(|(series, bound)| Some((series, bound?.0 as f64)));
-    let tightest = checks.chain(slo).filter(|(series, _)| counts(*series)).map(|(_, bound)| bound).reduce(f64::min);
-    let share = tightest.map_or(Nanos::ZERO, |bound| Nanos::from_secs_f64(LATENESS_SHARE * bound / 1e9));
-    share.max(LEAST_LATENESS)
 }

@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use gate_model::{Connections, Delivery, GateSpec, Nanos, Outcome, Redactor, Stamping, Timeouts};
-use gate_wire::{Dialect, Keep};
+use gate_model::{Arm, Connections, Delivery, GateSpec, Nanos, Outcome, Redactor, Timeouts};
+use gate_wire::Keep;
 use http::HeaderName;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout_at;
 
+use crate::LoadError;
 use crate::connection::{Connection, Pool};
 use crate::receive::Receiver;
 use crate::record::Ending;
+use crate::requests::Writer;
 use crate::stamped::Stamps;
 use crate::target::{ConnectError, Phases, Target};
-use crate::words::{Loss, other_version};
+use crate::words::{Loss, clean, key_of, other_version};
 
 /// What ends open requests before their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,50 +43,14 @@ impl Cut {
     }
 }
 
-/// Where requests go, how long they may take, what is kept of them, and what cuts them short.
-pub(crate) struct Terms {
-    pub(crate) target: Target,
-    pub(crate) dialect: Arc<dyn Dialect>,
-    pub(crate) delivery: Delivery,
-    pub(crate) timeouts: Timeouts,
-    pub(crate) redactor: Redactor,
-    pub(crate) connections: Connections,
-    /// The header of answers that names the replica.
-    pub(crate) replica: Option<HeaderName>,
-    /// Where the texts of answers are kept; absent where nobody counts them.
-    pub(crate) texts: Option<Texts>,
-    /// Which clock stamps what is received.
-    pub(crate) clock: Stamping,
-    cut: watch::Sender<Option<Cut>>,
-}
+/// Cuts a run short; its clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct Cuts(watch::Sender<Option<Cut>>);
 
-impl Terms {
-    pub(crate) fn new(
-        target: Target,
-        dialect: Arc<dyn Dialect>,
-        spec: &GateSpec,
-        redactor: Redactor,
-        clock: Stamping,
-        texts: Option<Texts>,
-    ) -> Self {
-        let delivery = delivery(spec);
-        Self {
-            target,
-            dialect,
-            delivery,
-            timeouts: timeouts(spec.timeouts, delivery),
-            redactor,
-            connections: spec.load.connections,
-            replica: spec.target.replica_header.as_ref().and_then(|name| name.parse().ok()),
-            texts,
-            clock,
-            cut: watch::Sender::new(None),
-        }
-    }
-
+impl Cuts {
     /// Ends every open request; the first reason stands.
     pub(crate) fn cut(&self, cut: Cut) {
-        self.cut.send_if_modified(|current| {
+        self.0.send_if_modified(|current| {
             let first = current.is_none();
             current.get_or_insert(cut);
             first
@@ -92,13 +58,13 @@ impl Terms {
     }
 
     /// What has cut the run.
-    pub(crate) fn cut_by(&self) -> Option<Cut> {
-        *self.cut.borrow()
+    pub(crate) fn by(&self) -> Option<Cut> {
+        *self.0.borrow()
     }
 
     /// Waits until the run is cut.
     pub(crate) async fn until_cut(&self) -> Cut {
-        let mut cuts = self.cut.subscribe();
+        let mut cuts = self.0.subscribe();
         match cuts.wait_for(Option::is_some).await.map(|cut| *cut) {
             Ok(Some(cut)) => cut,
             // The sender lives as long as `self`, and the wait is for `Some`.
@@ -114,10 +80,71 @@ impl Terms {
             done = work => Ok(done),
         }
     }
+}
+
+/// Where an arm's requests go, what they are like, how many may be open and for how long, what is kept of them, and
+/// what cuts them short.
+pub(crate) struct Terms {
+    pub(crate) arm: Arm,
+    pub(crate) target: Target,
+    pub(crate) writer: Writer,
+    pub(crate) delivery: Delivery,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) redactor: Redactor,
+    pub(crate) connections: Connections,
+    /// One for each request that may be open; absent where nothing limits them.
+    pub(crate) slots: Option<Arc<Semaphore>>,
+    /// The header of answers that names the replica.
+    pub(crate) replica: Option<HeaderName>,
+    /// Where the texts of answers are kept; absent where nobody counts them.
+    pub(crate) texts: Option<Arc<Texts>>,
+    pub(crate) cuts: Cuts,
+}
+
+impl Terms {
+    /// The terms of an arm whose target and writer are these.
+    pub(crate) fn new(
+        spec: &GateSpec,
+        arm: Arm,
+        (target, writer): (Target, Writer),
+        redactor: Redactor,
+        texts: Option<Arc<Texts>>,
+        cuts: Cuts,
+    ) -> Result<Self, LoadError> {
+        let asked = spec.of_arm(arm).ok_or(LoadError::NoReference)?;
+        let delivery = delivery(asked);
+        let slots = spec.load.pace.cap().and_then(|cap| usize::try_from(cap).ok());
+        Ok(Self {
+            arm,
+            target,
+            writer,
+            delivery,
+            timeouts: timeouts(spec.timeouts, delivery),
+            redactor,
+            connections: spec.load.connections,
+            slots: slots.map(|cap| Arc::new(Semaphore::new(cap))),
+            replica: asked.replica_header.as_ref().and_then(|name| name.parse().ok()),
+            texts,
+            cuts,
+        })
+    }
+
+    /// What went wrong, as a person reads it: outside text is clean, and the keys to look at are the arm's.
+    pub(crate) fn words(&self, text: &str) -> String {
+        clean(&key_of(self.arm, text), &self.redactor)
+    }
+
+    /// The same, of what ends the run or keeps it waiting: it begins with the arm, where that is the reference.
+    pub(crate) fn words_of_arm(&self, text: &str) -> String {
+        match self.arm {
+            Arm::Target => self.words(text),
+            Arm::Reference => self.words(&format!("the reference: {text}")),
+        }
+    }
 
     /// Does a request's `work` until its deadline, unless the run is cut first.
     pub(crate) async fn within(&self, deadline: Instant, work: impl Future<Output = Ending>) -> Ending {
-        match self.unless_cut(timeout_at(deadline.into(), work)).await {
+        match self.cuts.unless_cut(timeout_at(deadline.into(), work)).await {
             Ok(Ok(ending)) => ending,
             Ok(Err(_)) => Ending::new(Outcome::TimeoutTotal, format!("not complete within {}", self.timeouts.total)),
             Err(cut) => cut.ending(),
@@ -151,7 +178,7 @@ impl Texts {
     }
 }
 
-/// What the requests of one I/O thread share.
+/// What one arm's requests of one I/O thread share.
 pub(crate) struct Client {
     pub(crate) terms: Arc<Terms>,
     pub(crate) pool: Pool,
@@ -159,8 +186,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(terms: Arc<Terms>) -> Self {
-        let receiver = Receiver::new(terms.clock);
+    pub(crate) fn new(terms: Arc<Terms>, receiver: Arc<Receiver>) -> Self {
         Self { terms, pool: Pool::default(), receiver }
     }
 
@@ -191,8 +217,8 @@ impl Client {
 }
 
 /// How answers come: what generates nothing has nothing to stream.
-pub(crate) fn delivery(spec: &GateSpec) -> Delivery {
-    if spec.target.api.generates() { spec.target.delivery } else { Delivery::Whole }
+pub(crate) fn delivery(target: &gate_model::Target) -> Delivery {
+    if target.api.generates() { target.delivery } else { Delivery::Whole }
 }
 
 /// One whole body shows neither its first token nor its pauses: only `connect`, `total` and `run` apply to it.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use gate_model::{EndReason, GateSpec, Health, Nanos, Outcome, Pace, Plan, PlannedRequest, Prompts, Sample};
+use gate_model::{Arm, EndReason, GateSpec, Health, Nanos, Outcome, Pace, Plan, PlannedRequest, Prompts, Sample};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_local};
 
-use crate::client::{Client, Cut, Terms};
+use crate::client::{Client, Cut, Cuts, Terms};
 use crate::clock::{Clocks, Zero, later};
 use crate::health::Watch;
 use crate::ready::until_ready;
+use crate::receive::Receiver;
 use crate::record::Measurement;
-use crate::requests::{Counted, Switch, Writer};
-use crate::words::clean;
+use crate::requests::{Switch, Writer, dealt};
 use crate::worker::{Common, Counts, Worker};
 use crate::{LoadError, Stop};
 
@@ -60,11 +60,10 @@ pub(crate) struct Orders<'a> {
     pub(crate) spec: &'a GateSpec,
     pub(crate) plan: &'a Plan,
     pub(crate) prompts: &'a dyn Prompts,
-    pub(crate) writer: &'a Writer,
     pub(crate) common: Common,
     pub(crate) workers: Vec<Worker>,
-    /// Tells what warm-up counted, so that measured requests are written.
-    pub(crate) warmed_up: oneshot::Sender<Counted>,
+    /// Has measured requests written.
+    pub(crate) warmed_up: Vec<oneshot::Sender<()>>,
     /// Ends everything.
     pub(crate) stop: Stop,
 }
@@ -80,22 +79,18 @@ pub(crate) fn conduct(orders: Orders<'_>) -> Result<Finish, LoadError> {
 }
 
 async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
-    let Orders { spec, plan, prompts, writer, common, workers, warmed_up, stop } = orders;
-    let Common { terms, notes, .. } = &common;
-    spawn_local(interrupt(Arc::clone(terms), stop, notes.clone()));
+    let Orders { spec, plan, prompts, common, workers, warmed_up, stop } = orders;
+    let Common { cuts, notes, .. } = &common;
+    spawn_local(interrupt(cuts.clone(), stop, notes.clone()));
     let unsent = |reason| {
-        let health = Health { clock: terms.clock, ..Health::default() };
+        let health = Health { clock: common.clock, ..Health::default() };
         Finish { reason, sent: 0, at: Nanos::ZERO, epoch_unix: None, health }
     };
 
-    let waiting = async |elapsed, last: &str| {
-        let _ = notes.send(Note::Waiting { elapsed, last: clean(last, &terms.redactor) }).await;
-    };
-    let asking = Client::new(Arc::clone(terms));
-    match terms.unless_cut(until_ready(&spec.target.ready, writer, &asking, waiting)).await {
-        Ok(Ok(Ok(()))) => {}
-        Ok(Ok(Err(words))) => return Ok(unsent(EndReason::NotReady(clean(&words, &terms.redactor)))),
-        Ok(Err(error)) => return Err(error),
+    match cuts.unless_cut(all_ready(spec, &common)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(NotReady::Never(words))) => return Ok(unsent(EndReason::NotReady(words))),
+        Ok(Err(NotReady::Failed(error))) => return Err(error),
         Err(_) => return Ok(unsent(EndReason::Interrupted)),
     }
     let _ = notes.send(Note::Ready).await;
@@ -103,20 +98,62 @@ async fn phases(orders: Orders<'_>) -> Result<Finish, LoadError> {
     let mut limits = JoinSet::new();
     if let Some(limit) = spec.timeouts.run {
         // A limit the spec names is for the whole run, warm-up included; the default one is for the schedule.
-        limits.spawn_local(time_limit(Arc::clone(terms), Zero(Instant::now()), limit));
+        limits.spawn_local(time_limit(cuts.clone(), Zero(Instant::now()), limit));
     }
-    match warm_up(plan, prompts, writer, &workers, &common).await? {
-        // Nobody listens where the prompts thread has ended, and the first request to come says so.
-        WarmUp::Done(counted) => drop(warmed_up.send(counted)),
+    match warm_up(plan, prompts, &workers, &common).await? {
+        WarmUp::Done(counted) => {
+            if !counted.is_empty() {
+                prompts.fit(&counted);
+            }
+            for write in warmed_up {
+                // Nobody listens where a prompts thread has ended, and the first request to come says so.
+                let _ = write.send(());
+            }
+        }
         WarmUp::Refused(words) => return Ok(unsent(EndReason::Refused(words))),
-        WarmUp::Cut => return Ok(unsent(cut_reason(terms))),
+        WarmUp::Cut => return Ok(unsent(cut_reason(cuts))),
     }
     measured(spec, plan, workers, &common).await
 }
 
+/// Waits until every arm is ready, asking both at the same time; the first that never will be ends the wait.
+async fn all_ready(spec: &GateSpec, common: &Common) -> Result<(), NotReady> {
+    let receiver = Receiver::new(common.clock);
+    let ready = async |terms: &Arc<Terms>| {
+        let waiting = async |elapsed, last: &str| {
+            let _ = common.notes.send(Note::Waiting { elapsed, last: terms.words_of_arm(last) }).await;
+        };
+        let asked = spec.of_arm(terms.arm).ok_or(LoadError::NoReference)?;
+        let client = Client::new(Arc::clone(terms), Arc::clone(&receiver));
+        let ready = until_ready(&asked.ready, &client, waiting).await?;
+        ready.map_err(|words| NotReady::Never(terms.words_of_arm(&words)))
+    };
+    let reference = async {
+        match &common.arms.reference {
+            Some(terms) => ready(terms).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(ready(&common.arms.target), reference).map(drop)
+}
+
+/// Why an arm is not ready.
+enum NotReady {
+    /// In words.
+    Never(String),
+    /// There is no run.
+    Failed(LoadError),
+}
+
+impl From<LoadError> for NotReady {
+    fn from(error: LoadError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Why a run ended that nothing else ended.
-fn cut_reason(terms: &Terms) -> EndReason {
-    match terms.cut_by() {
+fn cut_reason(cuts: &Cuts) -> EndReason {
+    match cuts.by() {
         Some(Cut::Interrupted | Cut::Failed) => EndReason::Interrupted,
         Some(Cut::RunTimeout) => EndReason::RunTimeout,
         Some(Cut::Exhausted(what)) => EndReason::ClientExhausted(format!("this machine has no more {what}")),
@@ -124,46 +161,55 @@ fn cut_reason(terms: &Terms) -> EndReason {
     }
 }
 
+/// For each of the target's warm-up requests that ended well, the input tokens planned and counted. The reference may
+/// count in another way, and gets the same prompts.
+type Counted = Vec<(u32, u64)>;
+
 enum WarmUp {
     Done(Counted),
     Refused(String),
     Cut,
 }
 
-/// Sends the warm-up requests one after another, each on a new connection that then joins the pool of one of the I/O
-/// threads, in turn; over HTTP/2 the first opens the one that all share. Nothing is measured meanwhile, so they are
+/// How an arm's warm-up requests fared.
+#[derive(Default)]
+struct Fared {
+    sent: u32,
+    refused: u32,
+    /// The first refusal, in words.
+    refusal: Option<String>,
+}
+
+/// Sends the warm-up requests one after another, each on a new connection that then joins the arm's pool of one of the
+/// I/O threads, in turn; over HTTP/2 the first opens the one that all share. Nothing is measured meanwhile, so they are
 /// written here, each when it is due.
-async fn warm_up(
-    plan: &Plan,
-    prompts: &dyn Prompts,
-    writer: &Writer,
-    workers: &[Worker],
-    common: &Common,
-) -> Result<WarmUp, LoadError> {
+async fn warm_up(plan: &Plan, prompts: &dyn Prompts, workers: &[Worker], common: &Common) -> Result<WarmUp, LoadError> {
     let zero = Zero(Instant::now());
     let mut counted = Counted::new();
-    let mut refusal = None;
-    let mut refused = 0;
-    for (planned, worker) in plan.warmup.iter().zip(workers.iter().cycle()) {
-        let sample = warm_up_once(planned, prompts, writer, worker, zero).await?;
-        let outcome = sample.outcome;
+    let mut fared = common.arms.clone().map(|terms| (terms, Fared::default()));
+    for planned in &plan.warmup {
+        let (terms, fared) = fared.get_mut(planned.arm)?;
+        let sample = warm_up_once(planned, prompts, &terms.writer, dealt(planned, workers)?, zero).await?;
+        fared.sent += 1;
         if is_refusal(&sample) {
-            refused += 1;
-            refusal = refusal.or_else(|| sample.error.clone());
+            fared.refused += 1;
+            fared.refusal = fared.refusal.take().or_else(|| sample.error.clone());
         }
-        let input = sample.usage.and_then(|usage| usage.input).filter(|_| outcome == Outcome::Ok);
-        counted.extend(input.map(|input| (sample.planned_input, input)));
+        if sample.outcome == Outcome::Ok && planned.arm == Arm::Target {
+            counted.extend(sample.usage.and_then(|usage| usage.input).map(|input| (planned.input_tokens, input)));
+        }
         let _ = common.notes.send(Note::Warmup(Box::new(sample))).await;
-        if common.terms.cut_by().is_some() {
+        if common.cuts.by().is_some() {
             return Ok(WarmUp::Cut);
         }
     }
-    Ok(match refusal {
-        Some(words) if refused == plan.warmup.len() => {
-            WarmUp::Refused(format!("all {refused} warm-up requests failed, the first with: {words}"))
+    for (_, (terms, Fared { sent, refused, refusal })) in fared.iter() {
+        if let Some(words) = refusal.as_ref().filter(|_| refused == sent) {
+            let words = format!("all {refused} warm-up requests failed, the first with: {words}");
+            return Ok(WarmUp::Refused(terms.words_of_arm(&words)));
         }
-        _ => WarmUp::Done(counted),
-    })
+    }
+    Ok(WarmUp::Done(counted))
 }
 
 /// Sends one warm-up request. Where the server refuses it for the field that says how long the answer may be, it is
@@ -192,7 +238,7 @@ fn is_refusal(sample: &Sample) -> bool {
 
 /// The measured phase: all I/O threads start at the same epoch.
 async fn measured(spec: &GateSpec, plan: &Plan, workers: Vec<Worker>, common: &Common) -> Result<Finish, LoadError> {
-    let Common { terms, notes, counts, .. } = common;
+    let Common { cuts, notes, counts, .. } = common;
     let (mut starts, mut done) = (Vec::new(), Vec::new());
     for worker in workers {
         let (start, ends) = worker.ready().await;
@@ -209,7 +255,7 @@ async fn measured(spec: &GateSpec, plan: &Plan, workers: Vec<Worker>, common: &C
     let mut beside = JoinSet::new();
     // A closed loop's end is not known ahead.
     if spec.timeouts.run.is_none() && matches!(spec.load.pace, Pace::Open { .. }) {
-        beside.spawn_local(time_limit(Arc::clone(terms), zero, spec.run_limit(plan.duration())));
+        beside.spawn_local(time_limit(cuts.clone(), zero, spec.run_limit(plan.duration())));
     }
     beside.spawn_local(tick(notes.clone(), zero, Arc::clone(counts)));
     let _ = notes.send(Note::Started).await;
@@ -218,30 +264,30 @@ async fn measured(spec: &GateSpec, plan: &Plan, workers: Vec<Worker>, common: &C
     for ends in done {
         let shift = ends.await.unwrap_or(Err(LoadError::Internal));
         if shift.is_err() {
-            terms.cut(Cut::Failed);
+            cuts.cut(Cut::Failed);
         }
         shifts.push(shift);
     }
     let shifts = shifts.into_iter().collect::<Result<Vec<_>, _>>()?;
     let at = shifts.iter().map(|shift| shift.last_end).max().unwrap_or_default();
-    let health = watch.health(terms.clock, &shifts);
-    let (reason, sent) = (cut_reason(terms), counts.sent.load(Ordering::Relaxed));
+    let health = watch.health(common.clock, &shifts);
+    let (reason, sent) = (cut_reason(cuts), counts.sent.load(Ordering::Relaxed));
     Ok(Finish { reason, sent, at, epoch_unix, health })
 }
 
 /// Cuts the run when it is stopped from outside, or when nobody takes what it tells.
-async fn interrupt(terms: Arc<Terms>, stop: Stop, notes: mpsc::Sender<Note>) {
+async fn interrupt(cuts: Cuts, stop: Stop, notes: mpsc::Sender<Note>) {
     tokio::select! {
         () = stop.triggered() => {}
         () = notes.closed() => {}
     }
-    terms.cut(Cut::Interrupted);
+    cuts.cut(Cut::Interrupted);
 }
 
 /// Cuts the run when its own time limit has passed, counted from the epoch.
-async fn time_limit(terms: Arc<Terms>, zero: Zero, limit: Nanos) -> std::io::Result<()> {
+async fn time_limit(cuts: Cuts, zero: Zero, limit: Nanos) -> std::io::Result<()> {
     tokio::time::sleep(later(zero.0, limit).saturating_duration_since(Instant::now())).await;
-    terms.cut(Cut::RunTimeout);
+    cuts.cut(Cut::RunTimeout);
     Ok(())
 }
 

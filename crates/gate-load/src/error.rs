@@ -108,6 +108,12 @@ pub enum LoadError {
     /// A request cannot be signed.
     #[error("sign a request: {0}; check `target.url`")]
     Sign(#[from] gate_wire::SignError),
+    /// Something that concerns the reference alone.
+    #[error("set up the reference: {}", crate::words::key_of(gate_model::Arm::Reference, &.0.to_string()))]
+    OfReference(#[source] Box<LoadError>),
+    /// A plan or a spec without a reference meets one that has it.
+    #[error("send to the reference: the run has none; name it as `reference` in the spec")]
+    NoReference,
     /// A thread of the run ended without its result.
     #[error("run the load: a thread of it ended early, which is a fault of gate; please report it")]
     Internal,

@@ -73,7 +73,7 @@ pub(crate) async fn measure(
     let mut record = Record::new(&prepared.planned, timing, slot);
     let deadline = later(timing.begun(), terms.timeouts.total);
     let ending = terms.within(deadline, exchange(client, &prepared.draft, source, &mut record)).await;
-    record.finish(ending, &terms.redactor)
+    record.finish(ending, terms)
 }
 
 async fn exchange(client: &Client, draft: &Draft, source: Source, record: &mut Record) -> Ending {
@@ -152,7 +152,7 @@ async fn connect(client: &Client, record: &mut Record) -> Result<Connection, End
         Err(error) => {
             if let ConnectError::Exhausted(what) = error {
                 // The target has no part in it: the run ends, and nothing is said of the target.
-                client.terms.cut(Cut::Exhausted(what));
+                client.terms.cuts.cut(Cut::Exhausted(what));
             }
             Err(Ending::new(error.outcome(), error.words(timeouts.connect)))
         }
@@ -256,7 +256,7 @@ async fn stream(
     let terms = &client.terms;
     let (head, mut body) = response.into_parts();
     let stamps = Arc::clone(connection.stamps());
-    let mut decoder = terms.dialect.decoder(terms.delivery, terms.keep());
+    let mut decoder = terms.writer.dialect().decoder(terms.delivery, terms.keep());
     let note = |record: &mut Record, event: Event, read: Receipt| match terms.delivery {
         Delivery::Streamed => record.event(event.kind, read, &stamps),
         Delivery::Whole => record.whole(event.kind, read.at),
@@ -377,10 +377,10 @@ async fn error_answer(
     if rest == Rest::None {
         client.release(connection).await;
     }
-    record.wants(terms.dialect.wants_field(head.status.as_u16(), &bytes));
+    record.wants(terms.writer.dialect().wants_field(head.status.as_u16(), &bytes));
     // Secrets go before the message is cut to its length, so that no part of one is left standing.
     let text = String::from_utf8_lossy(&bytes);
-    let message = terms.dialect.error_message(terms.redactor.redact(&text).as_bytes());
+    let message = terms.writer.dialect().error_message(terms.redactor.redact(&text).as_bytes());
     let location = head.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
     let location = location.map(|location| words::clean(location, &terms.redactor));
     let outcome = match head.status.as_u16() {

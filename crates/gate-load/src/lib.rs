@@ -7,7 +7,7 @@
 //!   requests are dealt to them in turn, and each keeps the times of its own;
 //! - the **conductor's thread** waits for the target, leads through warm-up, and sets the epoch;
 //! - the **prompts thread** writes measured requests a little ahead of the time they are due, once warm-up has told
-//!   how the server counts tokens;
+//!   how the server counts tokens; side by side in a closed loop each arm has its own;
 //! - the **caller's thread** writes the journal, asks the referee and tells the observer; after the load it counts the
 //!   tokens that the server didn't.
 //!
@@ -22,6 +22,13 @@
 //! In a closed loop a request is due when there is a slot for it. Under a cap it is due when the plan says, and waits
 //! for its slot; its time limits count from then.
 //!
+//! Side by side, the reference is a second target: with its own dialect, credentials, connections and slots, but the
+//! same clock and the same threads. Both are asked at the same time whether they are ready. In an open loop a pair goes
+//! out back to back, in the plan's order. In a closed loop each arm sends when a slot of its own is free: one that is
+//! slow does not hold the other back, so the requests of a pair may lie far apart in time. At a look both have ended;
+//! where it stops the load, a pair that is begun is completed, unless one of the two still waits for a slot. Prompts are
+//! fitted to what the target counted.
+//!
 //! The target is reached directly, through the proxy that the environment names, or by a Unix socket. The name of
 //! whichever is connected to is looked up for each question whether it is ready, and not again afterwards.
 //!
@@ -29,6 +36,7 @@
 //! `connect`, `total` and `run` apply.
 
 mod alarm;
+mod arms;
 mod client;
 mod clock;
 mod conductor;
@@ -55,17 +63,21 @@ mod words;
 mod worker;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
-use gate_model::{CountTokens, EndReason, GateSpec, Health, Plan, Prompts, Redactor, Referee, Run, RunEnd, RunHeader};
+use gate_model::{
+    Arm, CountTokens, EndReason, GateSpec, Health, Plan, Prompts, Redactor, Referee, ReferenceEnd, Run, RunEnd,
+    RunHeader,
+};
 use tokio::sync::{mpsc, oneshot};
 
-use client::{Terms, Texts};
+use arms::Arms;
+use client::{Cuts, Terms, Texts};
 use conductor::{Finish, Note, Orders, conduct};
 use recorder::{Journal, Recorder};
-use requests::Writer;
+use requests::{Writer, queues};
 use target::Target;
 use worker::{Common, work, worker};
 
@@ -79,12 +91,10 @@ pub use tls::{ClientIdentity, Trust};
 pub struct Load<'a> {
     /// The journal's first line; its `spec` says what is sent, how long is waited, and who is asked.
     pub header: RunHeader,
-    /// Where to send: the spec's URL, or the simulated engine's.
-    pub base: url::Url,
-    /// The Unix socket it is behind, of a `unix:` target; `base` then says what is asked there, on `localhost`.
-    pub socket: Option<PathBuf>,
-    /// Who may vouch for it, over `https`, and what it is shown.
-    pub trust: Trust,
+    /// The endpoint under test.
+    pub target: Remote,
+    /// What it is compared with side by side, where the spec and the plan have a reference.
+    pub reference: Option<Remote>,
     /// The proxies that may stand on the way; its secrets are in custody of `redactor`.
     pub proxies: ProxyEnv,
     /// What to send, and when.
@@ -103,25 +113,43 @@ pub struct Load<'a> {
     pub stop: Stop,
 }
 
+/// Where an arm is.
+#[derive(Clone)]
+pub struct Remote {
+    /// Where to send: the spec's URL, or the simulated engine's.
+    pub base: url::Url,
+    /// The Unix socket it is behind, of a `unix:` target; `base` then says what is asked there, on `localhost`.
+    pub socket: Option<PathBuf>,
+    /// Who may vouch for it, over `https`, and what it is shown.
+    pub trust: Trust,
+}
+
 /// How many notes of the other threads may wait for the caller's thread.
 const NOTES: usize = 1_024;
 /// How much text is kept to be counted, in all.
 const TEXTS: usize = 256 << 20;
 
-/// Whether a spec's target can be asked at all, as far as can be told before anything is sent: its URL, the headers,
-/// the certificates, the proxy on the way.
+/// Whether the target of an arm can be asked at all, as far as can be told before anything is sent: its URL, the
+/// headers, the certificates, the proxy on the way.
 ///
 /// # Errors
 /// What [`run`] would fail with.
-pub fn check(
-    spec: &GateSpec,
-    base: &url::Url,
-    socket: Option<&Path>,
-    trust: &Trust,
-    proxies: &ProxyEnv,
-) -> Result<(), LoadError> {
-    let target = Target::new(base, socket, trust, proxies, spec.load.http)?;
-    Writer::new(spec, base, target.forward()).map(drop)
+pub fn check(spec: &GateSpec, arm: Arm, remote: &Remote, proxies: &ProxyEnv) -> Result<(), LoadError> {
+    set_up(spec, arm, remote, proxies).map(drop)
+}
+
+/// The way to an arm's target, and what writes its requests.
+fn set_up(spec: &GateSpec, arm: Arm, remote: &Remote, proxies: &ProxyEnv) -> Result<(Target, Writer), LoadError> {
+    let Remote { base, socket, trust } = remote;
+    let target = Target::new(base, socket.as_deref(), trust, proxies, spec.load.http);
+    let set_up = target.and_then(|target| {
+        let writer = Writer::new(spec, arm, base, target.forward())?;
+        Ok((target, writer))
+    });
+    set_up.map_err(|error| match arm {
+        Arm::Target => error,
+        Arm::Reference => LoadError::OfReference(Box::new(error)),
+    })
 }
 
 /// Runs a load to its end. Blocks the calling thread, on which `observe`, the journal and the referee are called.
@@ -129,38 +157,47 @@ pub fn check(
 /// # Errors
 /// [`LoadError`], only for what is not a measurement. A target that cannot be reached is a run, whose end says so.
 pub fn run(load: Load<'_>, observe: &mut dyn FnMut(Progress<'_>)) -> Result<Run, LoadError> {
-    let Load { header, base, socket, trust, proxies, plan, prompts, counter, referee, redactor, journal, stop } = load;
+    let Load { header, target, reference, proxies, plan, prompts, counter, referee, redactor, journal, stop } = load;
     let spec = &header.spec;
-    let target = Target::new(&base, socket.as_deref(), &trust, &proxies, spec.load.http)?;
-    let writer = &Writer::new(spec, &base, target.forward())?;
-    if trust.insecure {
-        tracing::warn!("`target.tls.insecure`: any certificate is accepted, so anyone in between can read and answer");
-    }
-    let chosen = receive::choose(spec.load.clock, target.is_unix())?;
+    let sides = Arms { target, reference }.try_map(|arm, remote| {
+        if remote.trust.insecure {
+            let key = words::key_of(arm, "`target.tls.insecure`");
+            tracing::warn!("{key}: any certificate is accepted, so anyone in between can read and answer");
+        }
+        set_up(spec, arm, &remote, &proxies)
+    })?;
+    // One clock for both: what is compared must be stamped alike.
+    let chosen = receive::choose(spec.load.clock, sides.iter().any(|(_, (target, _))| target.is_unix()))?;
     let journal = Journal::start(journal, &header, redactor)?;
-    let texts = counter.as_ref().map(|_| Texts::new(TEXTS));
-    let terms = Terms::new(target, Arc::clone(writer.dialect()), spec, redactor.clone(), chosen.clock, texts);
-    let terms = Arc::new(terms);
+    let texts = counter.as_ref().map(|_| Arc::new(Texts::new(TEXTS)));
+    let cuts = Cuts::default();
+    let arms = sides.try_map(|arm, side| {
+        Terms::new(spec, arm, side, redactor.clone(), texts.clone(), cuts.clone()).map(Arc::new)
+    })?;
     let halt = Stop::new();
     let (notes, noted) = mpsc::channel(NOTES);
-    let (warmed_up, counted) = oneshot::channel();
-    let common = Common::new(Arc::clone(&terms), spec.load.pace, notes, halt.clone());
-    let (mut to_send, mut workers, mut posts) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..spec.load.workers.max(1) {
-        let (requests, taken) = mpsc::channel(requests::AHEAD);
-        let (worker, post) = worker(common.clone(), taken);
-        to_send.push(requests);
-        workers.push(worker);
-        posts.push(post);
+    let (pace, clock) = (spec.load.pace, chosen.clock);
+    let common = Common { arms: arms.clone(), pace, clock, counts: Arc::default(), notes, cuts, halt: halt.clone() };
+    let mut taken: Vec<_> = (0..spec.load.workers.max(1)).map(|_| Vec::new()).collect();
+    let (mut to_write, mut warmed_up) = (Vec::new(), Vec::new());
+    for queue in queues(pace, &arms) {
+        let (tell, told) = oneshot::channel();
+        let (out, dealt): (Vec<_>, Vec<_>) = taken.iter().map(|_| mpsc::channel(requests::AHEAD)).unzip();
+        taken.iter_mut().zip(dealt).for_each(|(taken, dealt)| taken.push(dealt));
+        to_write.push((queue, told, out));
+        warmed_up.push(tell);
     }
-    let prompts = &*prompts;
-    let orders = Orders { spec, plan, prompts, writer, common, workers, warmed_up, stop };
-    let mut recorder = Recorder::new(journal, plan.looks.clone(), halt);
+    let (workers, posts): (Vec<_>, Vec<_>) = taken.into_iter().map(|queues| worker(common.clone(), queues)).unzip();
+    let (prompts, arms) = (&*prompts, &arms);
+    let orders = Orders { spec, plan, prompts, common, workers, warmed_up, stop };
+    let mut recorder = Recorder::new(journal, plan.looks.clone(), spec.arms(), halt);
     let finish = std::thread::scope(|threads| {
         let named = |name: &str| Builder::new().name(name.to_owned());
-        named("gate-prompts")
-            .spawn_scoped(threads, move || requests::write_measured(plan, prompts, writer, counted, &to_send))
-            .map_err(LoadError::Runtime)?;
+        for (queue, told, out) in to_write {
+            named("gate-prompts")
+                .spawn_scoped(threads, move || requests::write_measured(plan, &queue, prompts, arms, told, &out))
+                .map_err(LoadError::Runtime)?;
+        }
         let mut crew = Vec::new();
         for post in posts {
             crew.push(named("gate-io").spawn_scoped(threads, move || work(post)).map_err(LoadError::Runtime)?);
@@ -181,8 +218,11 @@ pub fn run(load: Load<'_>, observe: &mut dyn FnMut(Progress<'_>)) -> Result<Run,
     let (journal, warmup, samples) = recorder.finish(counter.as_deref())?;
     let Finish { sent, at, epoch_unix, health, .. } = finish;
     let health = Health { coalesced_share: health::coalesced_share(&samples), ..health };
-    let (switched_to, reached) = (writer.switched_to(), terms.target.reached());
-    let end = RunEnd { reason, sent, at, epoch_unix, health, switched_to, reached };
+    let learnt = |terms: &Terms| (terms.writer.switched_to(), terms.target.reached());
+    let (switched_to, reached) = learnt(&arms.target);
+    let reference = arms.reference.as_deref().map(learnt);
+    let reference = reference.map(|(switched_to, reached)| ReferenceEnd { switched_to, reached });
+    let end = RunEnd { reason, sent, at, epoch_unix, health, switched_to, reached, reference };
     journal.end(&end)?;
     Ok(Run { header, warmup, samples, end: Some(end) })
 }

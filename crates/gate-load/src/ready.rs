@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gate_model::{Nanos, Ready, ReadyPath};
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
@@ -12,15 +12,17 @@ use crate::client::{Client, ENCRYPTED, unanswered};
 use crate::clock::later;
 use crate::connection::{Connection, Unanswered};
 use crate::exchange::error_body;
-use crate::requests::{Draft, Writer};
+use crate::requests::Draft;
 use crate::target::ConnectError;
 use crate::tls::TlsFault;
-use crate::words::{Loss, other_version};
+use crate::words::{Loss, clean_to, other_version};
 
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long a health or models path, or the body of a refusal, may take.
 const GET_WAIT: Duration = Duration::from_secs(2);
+/// The most characters of what a server calls itself.
+const SERVER_NAME: usize = 200;
 
 /// A way to ask whether the target is ready.
 struct Question {
@@ -54,7 +56,8 @@ enum Reply {
 }
 
 /// The questions, in the order they are asked.
-fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Question>, LoadError> {
+fn questions(ready: &Ready, client: &Client) -> Result<Vec<Question>, LoadError> {
+    let writer = &client.terms.writer;
     let get = |path: &str| {
         Ok::<_, LoadError>(Question {
             name: format!("GET {path}"),
@@ -79,18 +82,17 @@ fn questions(ready: &Ready, writer: &Writer, client: &Client) -> Result<Vec<Ques
 /// The inner error says, in words, what was last seen and what to do.
 pub(crate) async fn until_ready(
     ready: &Ready,
-    writer: &Writer,
     client: &Client,
     mut waiting: impl AsyncFnMut(Nanos, &str),
 ) -> Result<Result<(), String>, LoadError> {
     let start = Instant::now();
     let deadline = later(start, ready.within);
-    let mut questions = questions(ready, writer, client)?.into_iter().peekable();
+    let mut questions = questions(ready, client)?.into_iter().peekable();
     let Some(mut question) = questions.next() else { return Ok(Ok(())) };
     loop {
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE);
         client.terms.target.look_up_again();
-        let last = match ask(client, writer, &question, left).await {
+        let last = match ask(client, &question, left).await {
             Reply::Ready => return Ok(Ok(())),
             Reply::Never(words) => return Ok(Err(words)),
             Reply::NotYet(words) => words,
@@ -115,7 +117,7 @@ pub(crate) async fn until_ready(
     }
 }
 
-async fn ask(client: &Client, writer: &Writer, question: &Question, left: Duration) -> Reply {
+async fn ask(client: &Client, question: &Question, left: Duration) -> Reply {
     let name = &question.name;
     let limit = client.terms.timeouts.connect.to_duration().min(left);
     let mut connection = match client.connect(Instant::now() + limit).await {
@@ -136,7 +138,11 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
     let sent = connection.begin();
     match timeout(wait, connection.send(request, &sent)).await {
         Ok(Ok(response)) => {
-            client.terms.target.answered(connection.http());
+            let server = response.headers().get(header::SERVER);
+            let server = server.map(|server| {
+                clean_to(SERVER_NAME, &String::from_utf8_lossy(server.as_bytes()), &client.terms.redactor)
+            });
+            client.terms.target.answered(connection.http(), server);
             let status = response.status();
             if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
                 && let Some(forward) = client.terms.target.forward()
@@ -144,7 +150,7 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
                 return Reply::Never(forward.proxy.unauthorised());
             }
             if question.kind == Kind::Request && status == StatusCode::BAD_REQUEST {
-                learn_field(client, writer, &mut connection, response, wait.min(GET_WAIT)).await;
+                learn_field(client, &mut connection, response, wait.min(GET_WAIT)).await;
             }
             reply(status, name)
         }
@@ -159,7 +165,7 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
             Loss::Tls(words) => Reply::Never(words),
             // It answers, if in a strange way: what it says then is the run's to tell.
             Loss::Garbled(_) => {
-                client.terms.target.answered(connection.http());
+                client.terms.target.answered(connection.http(), None);
                 Reply::Ready
             }
             // The port of a container again.
@@ -170,16 +176,11 @@ async fn ask(client: &Client, writer: &Writer, question: &Question, left: Durati
 }
 
 /// Learns from a refusal whether the server wants another field for the length of answers.
-async fn learn_field(
-    client: &Client,
-    writer: &Writer,
-    connection: &mut Connection,
-    response: Response<Incoming>,
-    wait: Duration,
-) {
+async fn learn_field(client: &Client, connection: &mut Connection, response: Response<Incoming>, wait: Duration) {
     let status = response.status().as_u16();
     let (body, _) = error_body(connection, response.into_body(), Instant::now() + wait).await;
-    if let Some(field) = client.terms.dialect.wants_field(status, &body) {
+    let writer = &client.terms.writer;
+    if let Some(field) = writer.dialect().wants_field(status, &body) {
         writer.switch_to(field);
     }
 }

@@ -6,6 +6,7 @@ use gate_model::{MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sampl
 use gate_wire::{EventKind, StreamState};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::client::Terms;
 use crate::exchange::Timing;
 use crate::stamped::{Receipt, Sent, Stamps};
 use crate::target::Phases;
@@ -172,12 +173,12 @@ impl Record {
     }
 
     /// The sample, and what else there is to say.
-    pub(crate) fn finish(mut self, ending: Ending, redactor: &Redactor) -> Measurement {
+    pub(crate) fn finish(mut self, ending: Ending, terms: &Terms) -> Measurement {
         let sent = self.sent.as_ref().and_then(Sent::at).map(|sent| self.point(sent));
         // A server may answer before it was told all.
         self.sample.sent = sent.filter(|sent| self.sample.headers.is_none_or(|headers| *sent <= headers));
         self.sample.outcome = ending.outcome;
-        self.sample.error = ending.message.map(|message| clean(&message, redactor));
+        self.sample.error = ending.message.map(|message| terms.words(&message));
         Measurement { sample: self.sample, wanted: self.wanted, text: self.text }
     }
 }

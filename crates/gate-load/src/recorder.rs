@@ -43,7 +43,7 @@ impl<'a> Journal<'a> {
 
     /// Ends the journal.
     pub(crate) fn end(mut self, end: &RunEnd) -> Result<(), LoadError> {
-        self.write(&JournalLine::End(end.clone()))
+        self.write(&JournalLine::End(Box::new(end.clone())))
     }
 }
 
@@ -57,16 +57,18 @@ pub(crate) struct Recorder<'a> {
     early: BTreeMap<u32, Sample>,
     /// The texts of answers whose tokens the server did not count.
     texts: Vec<(u32, String)>,
-    /// Looks to come.
+    /// Looks to come, in requests of each arm.
     looks: std::iter::Peekable<std::vec::IntoIter<u32>>,
     /// The look at which the referee stopped the run.
     pub(crate) stopped_at: Option<u32>,
+    /// How many arms there are.
+    arms: u32,
     /// Ends sending.
     halt: Stop,
 }
 
 impl<'a> Recorder<'a> {
-    pub(crate) fn new(journal: Journal<'a>, looks: Vec<u32>, halt: Stop) -> Self {
+    pub(crate) fn new(journal: Journal<'a>, looks: Vec<u32>, arms: u32, halt: Stop) -> Self {
         Self {
             journal,
             warmup: Vec::new(),
@@ -75,6 +77,7 @@ impl<'a> Recorder<'a> {
             texts: Vec::new(),
             looks: looks.into_iter().peekable(),
             stopped_at: None,
+            arms,
             halt,
         }
     }
@@ -112,9 +115,10 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Asks the referee where a look is due. What an interrupt has cut is not judged.
+    /// Asks the referee where a look is due: pairs lie side by side in the send order, so the first requests of both
+    /// arms together are the first of each. What an interrupt has cut is not judged.
     fn look(&mut self, referee: &mut dyn Referee, observe: &mut dyn FnMut(Progress<'_>)) {
-        let reached = |n: &u32| usize::try_from(*n).is_ok_and(|n| n == self.samples.len());
+        let reached = |n: &u32| u64::from(*n) * u64::from(self.arms) == self.samples.len() as u64;
         let is_cut = |sample: &Sample| sample.outcome == Outcome::Cancelled;
         let Some(n) = self.looks.next_if(reached) else { return };
         if self.stopped_at.is_some() || self.samples.iter().any(is_cut) {

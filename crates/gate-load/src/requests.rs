@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use gate_model::{
-    AwsCredentials, Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Plan, PlannedRequest, Prompt,
-    Prompts, Role, Secret,
+    Arm, AwsCredentials, Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Pace, Plan, PlannedRequest,
+    Prompt, Prompts, Role, Secret,
 };
 use gate_wire::{Ask, Dialect, WireRequest, dialect, sign};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
@@ -14,7 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use url::{Position, Url};
 
 use crate::LoadError;
-use crate::client;
+use crate::arms::Arms;
+use crate::client::{self, Terms};
 use crate::proxy::Forward;
 
 /// How many requests are written ahead for each I/O thread.
@@ -89,9 +90,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A writer for a spec's target, checked: what it writes for one prompt it writes for any.
-    pub(crate) fn new(spec: &GateSpec, base: &Url, forward: Option<&Forward>) -> Result<Self, LoadError> {
-        let target = &spec.target;
+    /// A writer for the target of an arm, checked: what it writes for one prompt it writes for any.
+    pub(crate) fn new(spec: &GateSpec, arm: Arm, base: &Url, forward: Option<&Forward>) -> Result<Self, LoadError> {
+        let target = spec.of_arm(arm).ok_or(LoadError::NoReference)?;
         let host = &base[Position::BeforeHost..Position::AfterPort];
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, value("host", &Secret::new(host))?);
@@ -110,7 +111,7 @@ impl Writer {
             signer: target.aws.clone().filter(|_| target.api.is_bedrock() && target.key.is_none()),
             model: target.model.clone(),
             extra_body: target.extra_body.clone(),
-            delivery: client::delivery(spec),
+            delivery: client::delivery(target),
             output: spec.prompts.output,
             max_tokens_field: target.max_tokens_field,
             switched_to: OnceLock::new(),
@@ -222,26 +223,40 @@ fn value(name: &str, text: &Secret) -> Result<HeaderValue, LoadError> {
     Ok(value)
 }
 
-/// What warm-up tells: for each of its requests that ended well, the input tokens planned and counted.
-pub(crate) type Counted = Vec<(u32, u64)>;
+/// Which of the I/O threads takes a request: they are dealt in turn, both of a pair to the same thread.
+pub(crate) fn dealt<'a, T>(planned: &PlannedRequest, to: &'a [T]) -> Result<&'a T, LoadError> {
+    let number = planned.pair.unwrap_or(planned.index) as usize;
+    number.checked_rem(to.len()).and_then(|place| to.get(place)).ok_or(LoadError::Internal)
+}
 
-/// Writes the measured requests of a plan in the order of sending, a few ahead, and deals them to the I/O threads in
-/// turn, until nobody takes them any more. It starts when warm-up has ended: prompts are fitted to what the server
-/// counted.
+/// The queues of a run, two at most: the arms whose requests are sent one after another, in the plan's order.
+///
+/// In an open loop all are in one: no request waits for what comes before it, and a pair goes out back to back. In a
+/// closed loop each arm has its own, so that none waits for a slot of the other's.
+pub(crate) fn queues<T>(pace: Pace, arms: &Arms<T>) -> Vec<Vec<Arm>> {
+    let arms = arms.iter().map(|(arm, _)| arm);
+    match pace {
+        Pace::Open { .. } => vec![arms.collect()],
+        Pace::Closed { .. } => arms.map(|arm| vec![arm]).collect(),
+    }
+}
+
+/// Writes the measured requests of one queue in the order of sending, a few ahead, and deals them to the I/O threads,
+/// until nobody takes them any more. It starts when warm-up has ended and prompts are fitted.
 pub(crate) fn write_measured(
     plan: &Plan,
+    queue: &[Arm],
     prompts: &dyn Prompts,
-    writer: &Writer,
-    warmed_up: oneshot::Receiver<Counted>,
+    arms: &Arms<Arc<Terms>>,
+    warmed_up: oneshot::Receiver<()>,
     out: &[mpsc::Sender<Result<Prepared, LoadError>>],
 ) {
     // Without a word the run ended before.
-    let Ok(counted) = warmed_up.blocking_recv() else { return };
-    if !counted.is_empty() {
-        prompts.fit(&counted);
-    }
-    for (planned, out) in plan.requests.iter().zip(out.iter().cycle()) {
-        let prepared = writer.prepare(planned, &prompts.measured(planned));
+    let Ok(()) = warmed_up.blocking_recv() else { return };
+    for planned in plan.requests.iter().filter(|planned| queue.contains(&planned.arm)) {
+        let Ok(out) = dealt(planned, out) else { return };
+        let terms = arms.get(planned.arm);
+        let prepared = terms.and_then(|terms| terms.writer.prepare(planned, &prompts.measured(planned)));
         let failed = prepared.is_err();
         if out.blocking_send(prepared).is_err() || failed {
             return;

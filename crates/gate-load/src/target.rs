@@ -24,8 +24,8 @@ pub(crate) struct Target {
     tls: Option<Tls>,
     /// Without TLS.
     http: HttpVersion,
-    /// What the first answer spoke.
-    spoken: OnceLock<HttpVersion>,
+    /// The version of HTTP of the first answer, and what the server calls itself there.
+    first: OnceLock<(HttpVersion, Option<String>)>,
 }
 
 /// What stands between this machine and the target.
@@ -126,7 +126,7 @@ impl Target {
             }
         };
         let http = if http == Http::Two { HttpVersion::Http2 } else { HttpVersion::Http1 };
-        Ok(Self { peer, via, tls, http, spoken: OnceLock::new() })
+        Ok(Self { peer, via, tls, http, first: OnceLock::new() })
     }
 
     /// How requests name the target to a proxy that passes them on.
@@ -142,15 +142,16 @@ impl Target {
         self.proxy().map_or("target.url", |proxy| proxy.variable)
     }
 
-    /// It has answered, in this version of HTTP.
-    pub(crate) fn answered(&self, http: HttpVersion) {
-        self.spoken.get_or_init(|| http);
+    /// It has answered, in this version of HTTP, and calls itself so.
+    pub(crate) fn answered(&self, http: HttpVersion, server: Option<String>) {
+        self.first.get_or_init(|| (http, server));
     }
 
     /// How it was reached; `None` where it never answered.
     pub(crate) fn reached(&self) -> Option<Reached> {
-        let http = *self.spoken.get()?;
-        Some(Reached { addresses: self.peer.addresses(), proxy: self.proxy().map(|proxy| proxy.url.clone()), http })
+        let (http, server) = self.first.get()?.clone();
+        let proxy = self.proxy().map(|proxy| proxy.url.clone());
+        Some(Reached { addresses: self.peer.addresses(), proxy, http, server })
     }
 
     /// Whether it is behind a Unix socket.

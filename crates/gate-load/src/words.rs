@@ -1,25 +1,39 @@
 //! What goes wrong, in words for people; outside text is cleaned before it is kept.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 
-use gate_model::{HttpVersion, Redactor};
+use gate_model::{Arm, HttpVersion, Redactor};
 use http::StatusCode;
 
 /// The most characters of a message.
 const LONGEST: usize = 300;
 
 /// One line of outside text: control characters out, secrets out, at most 300 characters.
+pub(crate) fn clean(text: &str, redactor: &Redactor) -> String {
+    clean_to(LONGEST, text, redactor)
+}
+
+/// One line of outside text: control characters out, secrets out, at most so many characters.
 ///
 /// A text that is cut loses its last word too: it may be the beginning of a secret whose end was cut off before.
-pub(crate) fn clean(text: &str, redactor: &Redactor) -> String {
+pub(crate) fn clean_to(longest: usize, text: &str, redactor: &Redactor) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = redactor.redact(line.trim());
-    if line.chars().nth(LONGEST).is_none() {
+    if line.chars().nth(longest).is_none() {
         return line.into_owned();
     }
-    let cut: String = line.chars().take(LONGEST - 1).collect();
+    let cut: String = line.chars().take(longest.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end_matches(|c: char| c.is_ascii_graphic()))
+}
+
+/// Words of ours, in which the keys that are the target's (`target.url`) become those of an arm.
+pub(crate) fn key_of(arm: Arm, words: &str) -> Cow<'_, str> {
+    match arm {
+        Arm::Target => words.into(),
+        Arm::Reference => words.replace("`target.", "`reference.").into(),
+    }
 }
 
 /// How a connection was lost.

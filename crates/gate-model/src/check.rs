@@ -39,6 +39,12 @@ impl Op {
         }
     }
 
+    /// Whether values must be large: `>` and `>=`.
+    #[must_use]
+    pub fn wants_more(self) -> bool {
+        matches!(self, Self::Greater | Self::AtLeast)
+    }
+
     /// The symbol as written.
     #[must_use]
     pub fn symbol(self) -> &'static str {
@@ -58,6 +64,97 @@ impl Op {
 pub enum Bound {
     /// A fixed quantity in the metric's unit.
     Absolute(Quantity),
+    /// What the same metric is in a baseline or the reference, and how far from it.
+    Relative(Relative),
+    /// A share of what the same metric is in another scenario of the run.
+    ShareOf {
+        /// The share: `.4` for `40% of cold`.
+        share: f64,
+        /// The scenario's name.
+        scenario: String,
+    },
+}
+
+impl Bound {
+    /// The fixed quantity, where it is one.
+    #[must_use]
+    pub fn absolute(&self) -> Option<Quantity> {
+        match self {
+            Self::Absolute(quantity) => Some(*quantity),
+            _ => None,
+        }
+    }
+
+    /// What is allowed relative to something else that was measured, where it is that.
+    #[must_use]
+    pub fn relative(&self) -> Option<Relative> {
+        match self {
+            Self::Relative(relative) => Some(*relative),
+            _ => None,
+        }
+    }
+}
+
+/// What a relative bound compares with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// Stored runs.
+    Baseline,
+    /// The run's own second arm.
+    Reference,
+}
+
+impl Against {
+    /// The word in a check.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+/// A bound relative to something measured, such as `baseline + 15% or 20ms`; whichever allows more counts, and with
+/// neither the two must be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Relative {
+    /// What it compares with.
+    pub to: Against,
+    /// The change, signed, as a share of the base: `.15` for `+ 15%`. Never of a metric that is itself a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<f64>,
+    /// The change, signed, in the metric's own unit; of shares, in points (`-.02` for `- 2pp`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Quantity>,
+}
+
+impl Relative {
+    /// The bound on a value, given the base's: the one that allows more of `base · (1 + change)` and `base + step`.
+    #[must_use]
+    pub fn limit(self, base: f64, op: Op) -> f64 {
+        let by_change = self.change.map(|change| base * (1.0 + change));
+        let by_step = self.step.map(|step| base + step.value);
+        match (by_change, by_step) {
+            (Some(change), Some(step)) if op.wants_more() => change.min(step),
+            (Some(change), Some(step)) => change.max(step),
+            (change, step) => change.or(step).unwrap_or(base),
+        }
+    }
+
+    /// The same as a share of the base, `limit ÷ base − 1`; `None` where the base is not above zero.
+    #[must_use]
+    pub fn tolerance(self, base: f64, op: Op) -> Option<f64> {
+        if !(base.is_finite() && base > 0.0) {
+            return None;
+        }
+        match (self.change, self.step) {
+            // Without a step it does not depend on the base, to the last bit.
+            (change, None) => Some(change.unwrap_or(0.0)),
+            _ => Some(self.limit(base, op) / base - 1.0),
+        }
+    }
 }
 
 /// Whether a violated check breaks the build.

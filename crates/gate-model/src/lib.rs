@@ -2,18 +2,23 @@
 //!
 //! Every type here is plain, serialisable data; nothing in this crate reads a file, a clock, a socket, the
 //! environment or a source of randomness. Each file format carries a schema version: [`RUN_SCHEMA`],
-//! [`PLAN_SCHEMA`], [`VERDICT_SCHEMA`], and [`DEFINITIONS`] for the meaning of the metrics.
+//! [`PLAN_SCHEMA`], [`VERDICT_SCHEMA`], [`BASELINE_SCHEMA`], and [`DEFINITIONS`] for the meaning of the metrics.
 //!
 //! Times are [`Nanos`]: durations, or points relative to the run's epoch, which is the instant the first
 //! measured request is due.
 
 mod api;
+mod baseline;
+mod calibration;
 mod check;
 mod diagnostic;
 mod engine;
+mod evidence;
 mod exit;
+mod finding;
 mod float;
 mod histogram;
+mod journal;
 mod metric;
 mod outcome;
 mod percentile;
@@ -29,11 +34,19 @@ mod target;
 mod verdict;
 
 pub use api::{Api, Custom, CustomFraming};
-pub use check::{Bound, Check, Decide, Importance, Op, Origin, Waiver};
+pub use baseline::{
+    BASELINE_SCHEMA, Baseline, BaselineFrom, BaselineKey, BaselineRef, BaselineSpec, BaselineStore, BaselineUse,
+    Commit, Difference, NoBaseline, Noise, PassedOver, Prior,
+};
+pub use calibration::{Calibration, CheckCalibration, FalseAlarms};
+pub use check::{Against, Bound, Check, Decide, Importance, Op, Origin, Relative, Waiver};
 pub use diagnostic::{Diagnostic, Place, Severity, Snippet};
 pub use engine::{EngineParams, Fault, Faults, Latency, ScriptedFault, Shape, WarmingUp};
+pub use evidence::{Comparison, Evidence, Moved, Phase, Power, Rule, With};
 pub use exit::ExitCode;
+pub use finding::{Finding, SpecChange};
 pub use histogram::Histogram;
+pub use journal::JournalError;
 pub use metric::{Aggregate, Direction, ErrorKind, Metric, MetricError, Scalar};
 pub use outcome::Outcome;
 pub use percentile::{Percentile, PercentileError};
@@ -41,7 +54,7 @@ pub use plan::{Arm, PLAN_SCHEMA, Plan, PlannedRequest};
 pub use quantity::{Nanos, PerSecond, Quantity, QuantityError, Unit};
 pub use referee::{CountTokens, Decision, Message, Prompt, Prompts, Referee, Role};
 pub use run::{
-    DEFINITIONS, EndReason, Health, Host, HttpVersion, JournalError, JournalLine, RUN_SCHEMA, Reached, Run, RunEnd,
+    DEFINITIONS, EndReason, Health, Host, HttpVersion, JournalLine, RUN_SCHEMA, Reached, ReferenceEnd, Run, RunEnd,
     RunHeader, Stamping,
 };
 pub use sample::{MOST_TOKEN_TIMES, Sample, TokenSource, Usage, WITH_TOKEN_TIMES};
@@ -55,6 +68,6 @@ pub use target::{
     AwsCredentials, Delivery, Endpoint, Header, MaxTokensField, Ready, ReadyPath, Roots, Target, Tls, UnixUrl,
 };
 pub use verdict::{
-    Cause, CheckOutcome, CheckVerdict, Evidence, Figure, Finding, JournalRef, OutcomeCount, Power, Rule, RunFacts,
-    Side, Status, VERDICT_SCHEMA, Verdict,
+    Cause, CheckOutcome, CheckVerdict, Figure, JournalRef, Look, OutcomeCount, ReferenceFacts, RunFacts, Side, Status,
+    VERDICT_SCHEMA, Verdict,
 };

@@ -29,7 +29,8 @@ pub struct PlannedRequest {
     pub scenario: u16,
     /// The arm.
     pub arm: Arm,
-    /// The pair it belongs to in a side-by-side run.
+    /// The pair it belongs to in a side-by-side run: one request of each arm, due at once, with the same prompt; in
+    /// warm-up too.
     pub pair: Option<u32>,
     /// The turn within its conversation, from 0.
     pub turn: u16,
@@ -50,7 +51,7 @@ pub struct Plan {
     pub seed: u64,
     /// The scenarios' names; a gate without scenarios has one, named as the gate.
     pub scenarios: Vec<String>,
-    /// The sizes at which the run is judged, ascending; the last is how many requests there are.
+    /// The sizes at which the run is judged, ascending, in requests of each arm; the last is how many there are.
     pub looks: Vec<u32>,
     /// Warm-up requests, sent one after another, never scored.
     pub warmup: Vec<PlannedRequest>,

@@ -16,7 +16,8 @@ pub enum Decision {
 
 /// Decides at each look whether the load goes on.
 pub trait Referee: Send {
-    /// Judges the first `samples.len()` planned requests, in send order, all of which have ended.
+    /// Judges the first `samples.len()` planned requests, in send order, all of which have ended. The requests of a pair
+    /// are neighbours, so side by side these are the first pairs.
     fn look(&mut self, samples: &[Sample]) -> Decision;
 }
 

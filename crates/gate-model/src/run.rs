@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, GateSpec, MaxTokensField, Nanos, Plan, Sample, is_gate_name};
+use crate::{Arm, Commit, GateSpec, MaxTokensField, Nanos, Plan, Sample};
 
 /// The version of the run journal's format.
 pub const RUN_SCHEMA: u32 = 1;
@@ -17,6 +17,18 @@ pub struct Host {
     pub system: String,
     /// Cores the process may use.
     pub cores: u32,
+    /// The CPU's name, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
+    /// The kernel's release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The CI runner's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+    /// The region, where the environment gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
 }
 
 /// The journal's first line: everything known before the first byte is sent.
@@ -36,9 +48,9 @@ pub struct RunHeader {
     pub spec: GateSpec,
     /// The scenarios' names.
     pub scenarios: Vec<String>,
-    /// The sizes at which the run is judged; the last is the number planned.
+    /// The sizes at which the run is judged, in requests of each arm; the last is the number planned.
     pub looks: Vec<u32>,
-    /// When each planned request is due, in send order.
+    /// When each planned request is due, in send order, those of both arms.
     pub schedule: Vec<Nanos>,
     /// Whether the target is the simulated engine.
     pub simulated: bool,
@@ -46,6 +58,9 @@ pub struct RunHeader {
     pub percentiles: String,
     /// The machine; absent in a simulation.
     pub host: Option<Host>,
+    /// The commit that is measured; absent outside a git repository, and in a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Commit>,
     /// How many requests repeat an earlier prompt.
     #[serde(default)]
     pub repeated_prompts: u32,
@@ -72,6 +87,7 @@ impl RunHeader {
             spec,
             percentiles: "nearest rank".to_owned(),
             host: None,
+            commit: None,
             repeated_prompts: 0,
             imported_from: None,
         }
@@ -84,7 +100,7 @@ impl RunHeader {
 pub enum EndReason {
     /// Every planned request ended.
     Completed,
-    /// The referee stopped it at this many requests.
+    /// The referee stopped it at this many requests of each arm.
     StoppedAtLook(u32),
     /// SIGINT or SIGTERM.
     Interrupted,
@@ -145,6 +161,9 @@ pub struct Reached {
     pub proxy: Option<String>,
     /// The version of HTTP.
     pub http: HttpVersion,
+    /// What the server calls itself: the `server` header of its first answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// The client's own health over the measured phase.
@@ -162,6 +181,14 @@ pub struct Health {
     pub cpu_share: Option<f64>,
     /// The 95th percentile of how late the I/O thread woke for a timer of its own; absent where not measured.
     pub loop_delay_p95: Option<Nanos>,
+}
+
+impl Health {
+    /// Whether anything of it was recorded: a journal may have left it out.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        *self != Self::default()
+    }
 }
 
 /// The journal's last line. A journal without it was cut.
@@ -185,6 +212,20 @@ pub struct RunEnd {
     /// How the target was reached; absent where it never was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<Reached>,
+    /// The same of the reference, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceEnd>,
+}
+
+/// What a run learnt of its reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceEnd {
+    /// The field for the length of answers that it wanted in warm-up, where it was not the spec's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched_to: Option<MaxTokensField>,
+    /// How it was reached; absent where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
 }
 
 /// One line of a journal.
@@ -205,7 +246,7 @@ pub enum JournalLine {
         output: u64,
     },
     /// The last line.
-    End(RunEnd),
+    End(Box<RunEnd>),
 }
 
 /// A whole run.
@@ -221,315 +262,15 @@ pub struct Run {
     pub end: Option<RunEnd>,
 }
 
-/// Why a text is not a journal.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// No line at all.
-    #[error("the journal is empty")]
-    Empty,
-    /// The first line is not a header.
-    #[error("line 1 is not a gate run journal's header: {0}")]
-    NoHeader(String),
-    /// A later schema.
-    #[error("the journal has schema {found}, and this gate reads up to {RUN_SCHEMA}")]
-    Schema {
-        /// The schema found.
-        found: u32,
-    },
-    /// A line in the middle that cannot be read.
-    #[error("line {line}: {message}")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong.
-        message: String,
-    },
-    /// Lines that contradict each other.
-    #[error("line {line}: {message}: the journal was changed, or is of two runs")]
-    Contradiction {
-        /// The line, from 1.
-        line: usize,
-        /// What contradicts what.
-        message: String,
-    },
-    /// The same request twice.
-    #[error("line {line}: request {index} stands in the journal twice")]
-    Twice {
-        /// The line, from 1.
-        line: usize,
-        /// The request.
-        index: u32,
-    },
-}
-
-impl RunHeader {
-    /// What in it contradicts itself.
-    fn check(&self) -> Result<(), String> {
-        let planned = self.looks.last().copied().unwrap_or(0);
-        if !self.looks.is_sorted_by(|earlier, later| earlier < later)
-            || self.looks.first().is_none_or(|look| *look == 0)
-        {
-            return Err("the looks do not ascend from above 0".to_owned());
-        }
-        if usize::try_from(planned) != Ok(self.schedule.len()) {
-            return Err(format!("the last look is {planned}, and {} requests are planned", self.schedule.len()));
-        }
-        if !is_gate_name(&self.spec.name) {
-            return Err("the gate's name is none".to_owned());
-        }
-        let load = &self.spec.load;
-        if load.pace.rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) {
-            return Err("the rate is not above zero".to_owned());
-        }
-        if load.pace.cap() == Some(0) {
-            return Err("no request may be open at all".to_owned());
-        }
-        if load.workers == 0 {
-            return Err("no worker sends".to_owned());
-        }
-        // An imported run has the times of its file.
-        let is_closed = load.pace.rate().is_none() && self.imported_from.is_none();
-        if is_closed && self.schedule.iter().any(|at| *at != Nanos::ZERO) {
-            return Err("in a closed loop no request is due at a time of its own".to_owned());
-        }
-        Ok(())
-    }
-}
-
-impl Health {
-    /// What in it cannot be: shares lie between 0 and 1, and no delay is below zero.
-    fn check(&self) -> Result<(), String> {
-        let shares = [("coalesced_share", self.coalesced_share), ("cpu_share", self.cpu_share)];
-        let shares = shares.into_iter().filter(|(_, share)| share.is_some_and(|share| !(0.0..=1.0).contains(&share)));
-        let delays = [("read_delay_p95", self.read_delay_p95), ("loop_delay_p95", self.loop_delay_p95)];
-        let delays = delays.into_iter().filter(|(_, delay)| delay.is_some_and(|delay| delay < Nanos::ZERO));
-        match shares.map(|(name, _)| name).chain(delays.map(|(name, _)| name)).next() {
-            Some(name) => Err(format!("the client's `{name}` cannot be")),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether anything of it was recorded: a journal may have left it out.
-    #[must_use]
-    pub fn is_recorded(&self) -> bool {
-        *self != Self::default()
-    }
-}
-
-/// Without serde_json's own place, which counts within the line.
-fn in_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
-}
-
 impl Run {
-    /// Reads a journal. A last line that was cut in the middle of a write is dropped: the run was killed.
-    ///
-    /// # Errors
-    /// [`JournalError`], with the line.
-    pub fn from_journal(text: &str) -> Result<Self, JournalError> {
-        #[derive(Deserialize)]
-        struct Version {
-            schema: u32,
-        }
-        let whole_lines = text.ends_with('\n');
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
-        let (_, first) = lines.next().ok_or(JournalError::Empty)?;
-        let version: Version = serde_json::from_str(first).map_err(|error| JournalError::NoHeader(in_words(&error)))?;
-        if version.schema > RUN_SCHEMA {
-            return Err(JournalError::Schema { found: version.schema });
-        }
-        let header = match serde_json::from_str(first) {
-            Ok(JournalLine::Header(header)) => *header,
-            Ok(_) => return Err(JournalError::NoHeader("it is another kind of line".to_owned())),
-            Err(error) => return Err(JournalError::NoHeader(in_words(&error))),
-        };
-        header.check().map_err(|message| JournalError::Contradiction { line: 1, message })?;
-        let mut run = Self { header, warmup: Vec::new(), samples: Vec::new(), end: None };
-        let mut seen = std::collections::HashSet::new();
-        let mut counted = std::collections::HashMap::new();
-        while let Some((number, line)) = lines.next() {
-            let line_number = number + 1;
-            let parsed: JournalLine = match serde_json::from_str(line) {
-                Ok(parsed) => parsed,
-                Err(_) if lines.peek().is_none() && !whole_lines => break,
-                Err(error) => return Err(JournalError::Line { line: line_number, message: in_words(&error) }),
-            };
-            let contradiction = |message: String| JournalError::Contradiction { line: line_number, message };
-            if run.end.is_some() {
-                return Err(contradiction("a line after the run's end".to_owned()));
-            }
-            match parsed {
-                JournalLine::Header(_) => return Err(contradiction("a second header".to_owned())),
-                JournalLine::Warmup(sample) => {
-                    sample.check().map_err(contradiction)?;
-                    run.warmup.push(*sample);
-                }
-                JournalLine::Sample(sample) => {
-                    if !seen.insert(sample.index) {
-                        return Err(JournalError::Twice { line: line_number, index: sample.index });
-                    }
-                    let planned = usize::try_from(sample.index).ok().and_then(|index| run.header.schedule.get(index));
-                    // In a closed loop a request is due when an earlier one has ended.
-                    let is_open = run.header.spec.load.pace.rate().is_some();
-                    if planned.is_none() || (is_open && planned != Some(&sample.intended)) {
-                        return Err(contradiction(format!("request {} was not due when it says", sample.index)));
-                    }
-                    sample.check().map_err(contradiction)?;
-                    run.samples.push(*sample);
-                }
-                JournalLine::Counted { index, output } => {
-                    if !seen.contains(&index) {
-                        return Err(contradiction(format!("tokens of request {index}, which is not recorded")));
-                    }
-                    if counted.insert(index, output).is_some() {
-                        return Err(contradiction(format!("the tokens of request {index} are counted twice")));
-                    }
-                }
-                JournalLine::End(end) => {
-                    let (sent, recorded) = (end.sent, run.samples.len());
-                    if usize::try_from(sent) != Ok(recorded) {
-                        return Err(contradiction(format!("{sent} requests were sent, and {recorded} are recorded")));
-                    }
-                    if end.reason == EndReason::Completed && recorded != run.header.schedule.len() {
-                        return Err(contradiction("it says completed, and not every request is there".to_owned()));
-                    }
-                    end.health.check().map_err(contradiction)?;
-                    run.end = Some(end);
-                }
-            }
-        }
-        for sample in &mut run.samples {
-            sample.counted_output = counted.remove(&sample.index).or(sample.counted_output);
-        }
-        run.samples.sort_by_key(|sample| sample.index);
-        Ok(run)
-    }
-
     /// The measured samples of one scenario and arm, in send order.
     pub fn samples_of(&self, scenario: u16, arm: Arm) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.scenario == scenario && sample.arm == arm)
     }
 
-    /// How many measured requests were planned.
+    /// How many measured requests were planned, those of both arms.
     #[must_use]
     pub fn planned(&self) -> u32 {
-        self.header.looks.last().copied().unwrap_or(0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Endpoint, Outcome, Pace, PerSecond, PlannedRequest};
-
-    fn planned() -> PlannedRequest {
-        PlannedRequest { at: Nanos::from_millis(500), ..PlannedRequest::default() }
-    }
-
-    /// An answer that waited 10 ms for its slot and came 100 ms after it was due.
-    fn sample() -> Sample {
-        let at = |millis: i64| Some(planned().at + Nanos::from_millis(millis));
-        let mut sample = Sample { start: at(0), cap_wait: Some(Nanos::from_millis(10)), ..Sample::unsent(&planned()) };
-        (sample.first_event, sample.first_token, sample.last_token) = (at(100), at(100), at(100));
-        (sample.outcome, sample.content_events, sample.coalesced) = (Outcome::Ok, 2, 1);
-        sample
-    }
-
-    fn header() -> RunHeader {
-        let mut spec = GateSpec::new("chat", Endpoint::Sim(Box::default()));
-        spec.load.pace = Pace::Open { rate: PerSecond(2.0), cap: Some(1) };
-        RunHeader::new(spec.clone(), &Plan::new(&spec, vec![1], vec![planned()]), "0.1.0", "r", "2026-01-01T00:00:00Z")
-    }
-
-    fn end(health: Health) -> JournalLine {
-        let (reason, at) = (EndReason::Completed, Nanos::from_secs(1));
-        JournalLine::End(RunEnd { reason, sent: 1, at, epoch_unix: None, health, switched_to: None, reached: None })
-    }
-
-    fn read(lines: &[JournalLine]) -> Result<Run, String> {
-        let text: String = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
-        Run::from_journal(&text).map_err(|error| error.to_string())
-    }
-
-    fn refused(lines: &[JournalLine], line: usize, words: &str) {
-        let error = read(lines).unwrap_err();
-        assert!(error.starts_with(&format!("line {line}: ")) && error.contains(words), "{error}");
-    }
-
-    #[test]
-    fn what_a_sample_cannot_have_is_refused() {
-        let with = |change: fn(&mut Sample)| {
-            let mut sample = sample();
-            change(&mut sample);
-            [JournalLine::Header(Box::new(header())), JournalLine::Sample(Box::new(sample)), end(Health::default())]
-        };
-        assert_eq!(read(&with(|_| ())).unwrap().samples, [sample()]);
-        let at_the_token = with(|sample| sample.cap_wait = Some(Nanos::from_millis(100)));
-        assert!(read(&at_the_token).is_ok());
-        refused(&with(|sample| sample.cap_wait = Some(Nanos(100_000_001))), 2, "out of order");
-        refused(&with(|sample| sample.cap_wait = Some(Nanos(-1))), 2, "`cap_wait` of request 0 is below zero");
-        refused(&with(|sample| sample.dns = Some(Nanos(-1))), 2, "`dns`");
-        refused(&with(|sample| sample.connect = Some(Nanos(-1))), 2, "`connect`");
-        refused(&with(|sample| sample.tls = Some(Nanos(-1))), 2, "`tls`");
-        refused(&with(|sample| sample.longest_gap = Some(Nanos(-1))), 2, "`longest_gap`");
-        refused(&with(|sample| sample.coalesced = 3), 2, "3 coalesced events of 2");
-    }
-
-    #[test]
-    fn what_a_header_cannot_have_is_refused() {
-        let with = |change: fn(&mut RunHeader)| {
-            let mut header = header();
-            change(&mut header);
-            [JournalLine::Header(Box::new(header))]
-        };
-        let open = |header: &mut RunHeader, rate, cap| {
-            header.spec.load.pace = Pace::Open { rate: PerSecond(rate), cap };
-        };
-        assert!(read(&with(|_| ())).is_ok());
-        for rate in [0.0, -2.0] {
-            let mut header = header();
-            open(&mut header, rate, None);
-            refused(&[JournalLine::Header(Box::new(header))], 1, "rate");
-        }
-        let mut header = header();
-        open(&mut header, 2.0, Some(0));
-        refused(&[JournalLine::Header(Box::new(header))], 1, "no request may be open");
-        refused(&with(|header| header.spec.load.workers = 0), 1, "no worker");
-        let closed = |header: &mut RunHeader| header.spec.load.pace = Pace::Closed { concurrency: 2 };
-        refused(&with(closed), 1, "closed loop");
-        let due_at_once = |header: &mut RunHeader| {
-            header.spec.load.pace = Pace::Closed { concurrency: 2 };
-            header.schedule = vec![Nanos::ZERO];
-        };
-        assert!(read(&with(due_at_once)).is_ok());
-        let of_a_file = |header: &mut RunHeader| {
-            header.spec.load.pace = Pace::Closed { concurrency: 2 };
-            header.imported_from = Some("samples".to_owned());
-        };
-        assert!(read(&with(of_a_file)).is_ok());
-    }
-
-    #[test]
-    fn what_a_client_cannot_be_is_refused() {
-        let with = |health: Health| {
-            [JournalLine::Header(Box::new(header())), JournalLine::Sample(Box::new(sample())), end(health)]
-        };
-        let whole = Health { cpu_share: Some(1.0), coalesced_share: Some(0.0), ..Health::default() };
-        assert!(read(&with(whole)).is_ok());
-        let none = Health::default();
-        refused(&with(Health { cpu_share: Some(1.01), ..none }), 3, "`cpu_share`");
-        refused(&with(Health { coalesced_share: Some(-0.01), ..none }), 3, "`coalesced_share`");
-        refused(&with(Health { read_delay_p95: Some(Nanos(-1)), ..none }), 3, "`read_delay_p95`");
-        refused(&with(Health { loop_delay_p95: Some(Nanos(-1)), ..none }), 3, "`loop_delay_p95`");
-    }
-
-    #[test]
-    fn tokens_are_counted_once() {
-        let counted = || JournalLine::Counted { index: 0, output: 7 };
-        let lines =
-            [JournalLine::Header(Box::new(header())), JournalLine::Sample(Box::new(sample())), counted(), counted()];
-        assert_eq!(read(&lines[..3]).unwrap().samples[0].counted_output, Some(7));
-        refused(&lines, 4, "counted twice");
+        u32::try_from(self.header.schedule.len()).unwrap_or(u32::MAX)
     }
 }

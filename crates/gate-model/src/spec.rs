@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, Endpoint, Nanos, PerSecond, Shape, Target};
+use crate::{Arm, BaselineSpec, Check, Endpoint, Nanos, PerSecond, Shape, Target};
 
 /// The distribution of times between arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -366,6 +366,9 @@ pub struct GateSpec {
     pub file: String,
     /// The endpoint under test.
     pub target: Target,
+    /// What it is compared with side by side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Target>,
     /// The load.
     pub load: Load,
     /// The prompts.
@@ -376,6 +379,9 @@ pub struct GateSpec {
     pub timeouts: Timeouts,
     /// What outcomes cost.
     pub outcomes: Outcomes,
+    /// Which stored runs it is compared with.
+    #[serde(default)]
+    pub baseline: BaselineSpec,
     /// The checks: required ones in the spec's order, implied ones, preferred ones.
     pub checks: Vec<Check>,
     /// What flags changed.
@@ -403,20 +409,44 @@ impl GateSpec {
             name: name.to_owned(),
             file: format!("gates/{name}.yaml"),
             target: Target::new(endpoint),
+            reference: None,
             load: Load::default(),
             prompts: PromptSpec::default(),
             slo: Slo::default(),
             timeouts: Timeouts::default(),
             outcomes: Outcomes::default(),
+            baseline: BaselineSpec::default(),
             checks: Vec::new(),
             overrides: Vec::new(),
         }
     }
 
-    /// Whether the target is the simulated engine.
+    /// Whether the target or the reference is the simulated engine.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        matches!(self.target.endpoint, Endpoint::Sim(_))
+        let mut targets = std::iter::once(&self.target).chain(&self.reference);
+        targets.any(|target| matches!(target.endpoint, Endpoint::Sim(_)))
+    }
+
+    /// How many arms a run has: 2 side by side, else 1.
+    #[must_use]
+    pub fn arms(&self) -> u32 {
+        if self.reference.is_some() { 2 } else { 1 }
+    }
+
+    /// The endpoint of an arm.
+    #[must_use]
+    pub fn of_arm(&self, arm: Arm) -> Option<&Target> {
+        match arm {
+            Arm::Target => Some(&self.target),
+            Arm::Reference => self.reference.as_ref(),
+        }
+    }
+
+    /// Whether a check compares with stored runs.
+    #[must_use]
+    pub fn needs_baseline(&self) -> bool {
+        self.checks.iter().any(|check| check.bound.relative().is_some_and(|bound| bound.to == crate::Against::Baseline))
     }
 
     /// The run's time limit, given when its last arrival is due.

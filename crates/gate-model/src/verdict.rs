@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Check, EndReason, ExitCode, Health, MaxTokensField, Metric, Nanos, Outcome, Outcomes, Override, Pace, Quantity,
-    Reached, TokenSource,
+    Arm, BaselineUse, Check, Commit, EndReason, Evidence, ExitCode, Finding, Health, Metric, Moved, Nanos, NoBaseline,
+    Outcome, Outcomes, Override, Pace, Power, Quantity, Reached, Rule, TokenSource,
 };
 
 /// The version of the verdict's file format.
@@ -18,6 +18,8 @@ pub enum Side {
     Within,
     /// The printed estimate breaks it.
     Over,
+    /// The estimate keeps it, but runs differ so much among themselves that the check cannot see its own tolerance.
+    Blind,
 }
 
 /// Why a check could not be measured.
@@ -97,6 +99,22 @@ pub enum Cause {
     },
     /// The run was interrupted before its first look.
     Interrupted,
+    /// The reference did not answer enough requests to be compared with.
+    ReferenceTooFewOk {
+        /// How many it answered; pairs both arms answered, where those are compared.
+        ok: u32,
+        /// How many are needed.
+        needed: u32,
+    },
+    /// Answers are less than half as long as the baseline's or the reference's: other work was done.
+    ShorterAnswers {
+        /// Mean output tokens there.
+        base: f64,
+        /// Mean output tokens here.
+        seen: f64,
+    },
+    /// The scenario that the bound is a share of is not in the run.
+    NoScenario(String),
 }
 
 /// What became of one check.
@@ -117,56 +135,16 @@ pub enum CheckOutcome {
         /// Why.
         cause: Cause,
     },
+    /// There is nothing to compare with.
+    NoBaseline {
+        /// Why.
+        why: NoBaseline,
+    },
     /// It is waived: nothing follows from it.
     Waived {
         /// What became of it otherwise.
         otherwise: Box<CheckOutcome>,
     },
-}
-
-/// The rule that decided a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// A percentile against a limit: exact binomial on exceedances, with a design effect.
-    Quantile,
-    /// A share against a limit by evidence: exact binomial with a design effect.
-    Rate,
-    /// A share or count compared as it is, at the last look.
-    Counted,
-    /// Largest or smallest: one request violates.
-    Extreme,
-    /// A number compared as it is: the run has it once, or `decide: point` asks for it.
-    Point,
-    /// A mean against a limit: Student's t with a design effect.
-    Mean,
-    /// A percentile of pooled gaps: the mean, over requests, of gaps beyond the limit less those it allows.
-    Cluster,
-}
-
-/// What a check's rule saw.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Requests it rests on.
-    pub n: u32,
-    /// Requests beyond the bound (bad requests, for a share).
-    pub k: u32,
-    /// How many beyond the bound a check exactly at its limit has: n · p0.
-    pub allowed: f64,
-    /// The count at which it is violated at this look; `None` where none is enough.
-    pub needed: Option<u32>,
-    /// The probability of as many or more beyond the bound if it holds exactly; absent without a test.
-    pub p_fail: Option<f64>,
-    /// The probability of as few or fewer; absent without a test.
-    pub p_pass: Option<f64>,
-    /// The level `p_fail` was compared with.
-    pub level: Option<f64>,
-    /// The design effect of the exceedances: 1 where they are independent.
-    pub design_effect: f64,
-    /// One-sided 95 % lower bound of the estimate; absent where none exists.
-    pub lower: Option<Quantity>,
-    /// One-sided 95 % upper bound of the estimate; absent where none exists.
-    pub upper: Option<Quantity>,
 }
 
 /// One check with what became of it.
@@ -184,19 +162,24 @@ pub struct CheckVerdict {
     pub evidence: Option<Evidence>,
     /// What it could have found; absent for rules without a test.
     pub power: Option<Power>,
+    /// What each look saw, the deciding one last; empty for rules without a test, and where there was one look only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<Look>,
 }
 
-/// What a check can find at this size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Power {
-    /// At each look, how many requests beyond the bound violate it; `None` where none is enough.
-    pub violates_at: Vec<(u32, Option<u32>)>,
-    /// At the last look, how many at most prove that it holds; `None` where nothing can.
-    pub proves_at_most: Option<u32>,
-    /// The share of requests beyond the bound when it holds exactly.
-    pub allowed_share: f64,
-    /// The share of requests beyond the bound that is found with 80 % power.
-    pub detects_share: f64,
+/// What a rule saw at one look.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// The look: the requests of each arm it scores.
+    pub at: u32,
+    /// Requests or pairs the check rests on there.
+    pub n: u32,
+    /// Of them beyond the bound.
+    pub k: u32,
+    /// The probability of as much beyond it or more if it holds exactly; absent where the rule was not asked.
+    pub p_fail: Option<f64>,
+    /// The level that `p_fail` was compared with.
+    pub level: Option<f64>,
 }
 
 /// How the whole gate ended.
@@ -217,149 +200,14 @@ pub enum Status {
     Interrupted,
 }
 
-/// Something about the run as a whole that a reader should know.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// The run ended early.
-    EndedEarly(EndReason),
-    /// The run has no end: the process was killed.
-    Killed {
-        /// Requests recorded.
-        recorded: u32,
-        /// Requests planned.
-        planned: u32,
-    },
-    /// The client was slow in some way.
-    ClientSlow(Cause),
-    /// Exceedances of a check came in bursts.
-    DesignEffect {
-        /// The metric.
-        metric: Metric,
-        /// The design effect.
-        design_effect: f64,
-        /// Whether requests waited for slots under a concurrency cap, which alone brings it about.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        capped: bool,
-    },
-    /// Requests waited long for a slot under the spec's concurrency cap.
-    CapWait {
-        /// The median wait.
-        p50: Nanos,
-        /// The requests per second that went out, where the cap kept the planned rate from being reached.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        held_at: Option<f64>,
-    },
-    /// All tokens of most streams arrive in one burst: a buffering proxy, so TPOT is meaningless.
-    Buffered {
-        /// The share of streams.
-        share: f64,
-    },
-    /// Output tokens are estimated from events.
-    EstimatedTokens {
-        /// The share of requests.
-        share: f64,
-    },
-    /// Output lengths differ from the plan's by more than 10 %.
-    ShortOutputs {
-        /// The mean planned.
-        planned: f64,
-        /// The mean seen.
-        seen: f64,
-    },
-    /// More than 10 % of answers were 429.
-    RateLimited {
-        /// The share.
-        share: f64,
-    },
-    /// The first failure of each outcome, in words.
-    Failure {
-        /// The outcome.
-        outcome: Outcome,
-        /// How many requests.
-        count: u32,
-        /// The first message.
-        message: String,
-    },
-    /// A percentile check whose sample is too small to prove that it holds.
-    CannotProve {
-        /// The check, as written.
-        check: String,
-        /// The requests it has at most.
-        n: u32,
-        /// The requests it needs with none beyond.
-        needed: u32,
-    },
-    /// The gate's only latency checks are end to end.
-    OnlyEndToEnd,
-    /// The server wanted the other field for the length of answers, and got it.
-    MaxTokensFieldSwitched {
-        /// The field it got.
-        to: MaxTokensField,
-    },
-    /// The server's certificate was not checked.
-    InsecureTls,
-    /// A check's waiver has ended, so it counts again.
-    WaiverEnded {
-        /// The check, as written.
-        check: String,
-        /// The last day it worked.
-        until: String,
-    },
-    /// The replicas that answered, as the spec's `replica_header` names them; one too.
-    Replicas {
-        /// Each with its requests, most frequent first; at most ten.
-        answered: Vec<(String, u32)>,
-        /// How many there are.
-        count: u32,
-    },
-    /// No answer had the header that the spec's `replica_header` names.
-    NoReplicaHeader {
-        /// The header.
-        header: String,
-    },
-    /// More than one model answered, as the server names it.
-    Models {
-        /// Each with its requests, most frequent first; at most ten.
-        answered: Vec<(String, u32)>,
-        /// How many there are.
-        #[serde(default)]
-        count: u32,
-    },
-    /// More than one `system_fingerprint` was given.
-    Fingerprints {
-        /// Each with its requests, most frequent first; at most ten.
-        answered: Vec<(String, u32)>,
-        /// How many there are.
-        #[serde(default)]
-        count: u32,
-    },
-    /// Streams began again in their middle: another stream was spliced in, or the same one repeated.
-    Restarted {
-        /// How many requests.
-        requests: u32,
-    },
-    /// Many tokens came in one read with later ones, so that their times are upper bounds.
-    Coalesced {
-        /// The share of content events.
-        share: f64,
-    },
-    /// `clock: auto` found no clock of the kernel's: this process's was used.
-    NoKernelClock,
-    /// A latency objective under a closed loop, in which a slow server is asked less.
-    ClosedLoop,
-    /// Some prompts were sent more than once.
-    RepeatedPrompts {
-        /// How many requests repeated an earlier prompt.
-        count: u32,
-    },
-}
-
 /// A number of the run that is shown whether or not a check names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The scenario.
     pub scenario: u16,
+    /// The arm.
+    #[serde(default)]
+    pub arm: Arm,
     /// The metric.
     pub metric: Metric,
     /// The value; absent where the run has none.
@@ -426,6 +274,28 @@ pub struct RunFacts {
     /// The other tool's format this run was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_from: Option<String>,
+    /// The commit that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Commit>,
+    /// The reference of a side-by-side run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceFacts>,
+}
+
+/// Facts of the reference of a side-by-side run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceFacts {
+    /// The endpoint.
+    pub target: String,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// How its judged requests ended, most frequent first.
+    pub outcomes: Vec<OutcomeCount>,
+    /// TTFT of its first warm-up request.
+    pub cold_ttft: Option<Nanos>,
+    /// How it was reached; absent where it never was, and for imported runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
 }
 
 /// A journal the verdict rests on.
@@ -458,6 +328,10 @@ pub struct Verdict {
     pub exit: ExitCode,
     /// What outcomes other than violated and met cost the build.
     pub policy: Outcomes,
+    /// Whether the run is one to compare later ones with: its load was sent as planned, by a client that kept up, and
+    /// was answered.
+    #[serde(default)]
+    pub valid: bool,
     /// Whether `--report-only` turned the exit code of a violated or inconclusive gate into 0.
     #[serde(default)]
     pub report_only: bool,
@@ -469,6 +343,12 @@ pub struct Verdict {
     pub figures: Vec<Figure>,
     /// Facts of the run.
     pub run: RunFacts,
+    /// Which stored runs it was compared with; absent where no check asks for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineUse>,
+    /// The part of a request that moved most since the baseline or the reference, where a check against it is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
     /// What flags changed.
     pub overrides: Vec<Override>,
     /// The journals it rests on.

@@ -1,13 +1,13 @@
 //! A spec to its plan.
 
-use gate_model::{Arrivals, Cache, GateSpec, Load, Nanos, PerSecond, Plan, PlannedRequest};
+use gate_model::{Arm, Arrivals, Cache, GateSpec, Load, Nanos, PerSecond, Plan, PlannedRequest};
 
 use crate::draw::{Draws, Purpose};
 use crate::error::PlanError;
 use crate::lengths::{Truncated, typical};
 use crate::prompt_file::{PromptFile, PromptRow};
 
-/// The most requests a plan holds, warm-up and measured each.
+/// The most requests a plan holds of each arm, warm-up and measured each.
 const MOST_REQUESTS: u32 = 1_000_000;
 
 /// The most input tokens of a request: its text must fit in memory.
@@ -18,7 +18,7 @@ const LONGEST: Nanos = Nanos::from_secs(24 * 60 * 60);
 
 /// Compiles a spec into its plan: every request, before any is sent.
 ///
-/// `looks` are the sizes at which the run is judged, ascending; the last is the number of measured requests.
+/// `looks` are the sizes at which the run is judged, ascending; the last is the number of measured requests of each arm.
 /// `gate check` gives all of [`gate_model::Iterations::looks`], `gate run` leaves out the extension. A request
 /// depends on the spec and its own index alone, never on how many follow it, so the shorter plan is a prefix
 /// of the longer one.
@@ -33,6 +33,10 @@ const LONGEST: Nanos = Nanos::from_secs(24 * 60 * 60);
 ///
 /// In a closed loop every request is due at zero: the end of an earlier one sends it, and only their order is planned.
 /// A cap on an open loop changes nothing.
+///
+/// With a reference every request is a pair: one of each arm, equal in all but arm and index, numbered as the requests
+/// of a plan without a reference are and equal to them in time and lengths. Which of the two comes first is drawn anew
+/// for each measured pair; in warm-up it is the target's.
 ///
 /// # Errors
 ///
@@ -54,7 +58,28 @@ pub fn plan(spec: &GateSpec, looks: &[u32], file: Option<&PromptFile>) -> Result
     let requests = (0..).zip(arrivals(&spec.load, count)?).zip(measured_lengths);
     let requests = requests.map(|((index, at), lengths)| request(index, at, lengths)).collect();
     let warmup = (0..).zip(warmup_lengths).map(|(index, lengths)| request(index, Nanos::ZERO, lengths)).collect();
+    let (warmup, requests) = match &spec.reference {
+        None => (warmup, requests),
+        Some(_) => {
+            let mut order = Draws::new(spec.load.seed, Purpose::Order, 0);
+            let drawn = || if order.below(2) == 0 { Arm::Target } else { Arm::Reference };
+            (paired(warmup, || Arm::Target), paired(requests, drawn))
+        }
+    };
     Ok(Plan { warmup, ..Plan::new(spec, looks.to_vec(), requests) })
+}
+
+/// A request of each arm for every one of these; `first` gives the arm that comes first.
+fn paired(requests: Vec<PlannedRequest>, mut first: impl FnMut() -> Arm) -> Vec<PlannedRequest> {
+    let pair = |request: PlannedRequest| {
+        let arms = match first() {
+            Arm::Target => [Arm::Target, Arm::Reference],
+            Arm::Reference => [Arm::Reference, Arm::Target],
+        };
+        arms.map(|arm| PlannedRequest { arm, pair: Some(request.index), ..request })
+    };
+    let requests = requests.into_iter().flat_map(pair);
+    (0..).zip(requests).map(|(index, request)| PlannedRequest { index, ..request }).collect()
 }
 
 /// The file has rows for every request, and more than one prompt where that is asked for.

@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     WarmupOutputLengths,
     Passage,
     WarmupPassage,
+    Order,
 }
 
 /// A stream of draws, known by its key.

@@ -33,7 +33,7 @@ pub enum PlanError {
          `load.iterations`"
     )]
     TooLong {
-        /// The first request past the limit.
+        /// The first request past the limit, by its number among its arm's.
         index: u32,
         /// When it would be due.
         at: Nanos,
@@ -43,7 +43,7 @@ pub enum PlanError {
     TooLarge {
         /// The key in the spec.
         key: &'static str,
-        /// The request's index.
+        /// The request, by its number among its arm's.
         index: u32,
         /// Its length.
         tokens: u32,

@@ -6,7 +6,7 @@
 //! or the environment.
 //!
 //! Equal spec, seed and prompt file give an equal plan, byte for byte, and a request depends on its own index alone: a
-//! plan with more requests only adds to the end.
+//! plan with more requests only adds to the end. Side by side, each becomes a pair, of which the same holds.
 
 mod compile;
 mod draw;

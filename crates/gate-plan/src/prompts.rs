@@ -19,7 +19,8 @@ use crate::texts::{ProseTexts, repeated};
 /// planned input tokens leave out; with `cache: warm` nothing is added.
 ///
 /// The nonce is drawn from (run id, index) and, against servers that count alike, is the only part that differs
-/// between two runs of one plan. Both arms of a pair get the same text.
+/// between two runs of one plan. Both requests of a pair say the same, to the nonce: the pair's number stands for their
+/// index, in the file and in all that is drawn.
 ///
 /// `prompts.system` goes before all of this, except where a row of the file has a system message of its own: the row's
 /// is then the only one. Its tokens come on top of the planned ones.

@@ -2,7 +2,7 @@
 
 use gate_model::{Plan, PlannedRequest};
 
-/// The worst case of a plan: every request sent, every answer as long as it may be.
+/// The worst case of a plan, both arms together: every request sent, every answer as long as it may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Measured requests.

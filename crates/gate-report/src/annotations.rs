@@ -3,18 +3,20 @@
 use gate_model::{CheckOutcome, CheckVerdict, Importance, Policy, Side, Verdict};
 
 use crate::escape::{self, workflow_message, workflow_property};
-use crate::words::{check_label, needs_reason, outcome_sentence, reasons, report_only};
+use crate::words::{check_label, outcome_sentence, reasons, report_only};
 
 /// How GitHub shows an annotation; it keeps only the first few of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Error,
     Warning,
+    Notice,
 }
 
 /// GitHub workflow commands, one a line, for every check that did not pass: an `::error` where it breaks the build,
-/// else a `::warning`, on the spec's line. Errors come first. What kept every check of a gate from being measured is
-/// said once, on the line of its first check.
+/// else a `::warning`, or a `::notice` where there is only no baseline yet, on the spec's line. Errors come first. What
+/// kept every check of a gate from being measured is said once, on the line of its first check, and so is why several
+/// have no baseline.
 #[must_use]
 pub fn annotations(verdicts: &[Verdict]) -> String {
     let mut lines: Vec<(Level, String)> = verdicts.iter().flat_map(of_gate).collect();
@@ -35,14 +37,25 @@ fn of_gate(verdict: &Verdict) -> Vec<(Level, String)> {
         let worst = verdict.checks.iter().map(|check| level(verdict, check)).min().unwrap_or(Level::Warning);
         return vec![annotation(verdict, first, worst, &format!("all {} checks", verdict.checks.len()))];
     }
-    let checks = verdict.checks.iter().filter(|check| needs_reason(check));
-    checks.map(|check| annotation(verdict, check, level(verdict, check), &check_label(&check.check))).collect()
+    let said = reasons(verdict).into_iter().flat_map(|(_, checks)| match checks.as_slice() {
+        [first, others @ ..] if matches!(first.outcome, CheckOutcome::NoBaseline { .. }) => {
+            let worst = checks.iter().map(|check| level(verdict, check)).min().unwrap_or(Level::Notice);
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            vec![annotation(verdict, first, worst, &format!("{}{more}", check_label(&first.check)))]
+        }
+        each => {
+            let each = each.iter();
+            each.map(|check| annotation(verdict, check, level(verdict, check), &check_label(&check.check))).collect()
+        }
+    });
+    said.collect()
 }
 
 fn annotation(verdict: &Verdict, check: &CheckVerdict, level: Level, about: &str) -> (Level, String) {
     let word = match level {
         Level::Error => "error",
         Level::Warning => "warning",
+        Level::Notice => "notice",
     };
     let property = |name: &str, value: &str| format!("{name}={}", workflow_property(&escape::terminal(value)));
     let place = check.check.place();
@@ -54,16 +67,19 @@ fn annotation(verdict: &Verdict, check: &CheckVerdict, level: Level, about: &str
     (level, format!("::{word} {}::{message}\n", properties.join(",")))
 }
 
-/// An error where the check breaks the build.
+/// An error where the check breaks the build; a notice where there is only nothing to compare with.
 fn level(verdict: &Verdict, check: &CheckVerdict) -> Level {
+    let otherwise =
+        if matches!(check.outcome, CheckOutcome::NoBaseline { .. }) { Level::Notice } else { Level::Warning };
     if report_only(verdict).is_some() {
-        return Level::Warning;
+        return otherwise;
     }
     let costs = match check.outcome {
         CheckOutcome::Violated => true,
         CheckOutcome::CouldNotMeasure { .. } => verdict.policy.invalid == Policy::Fail,
-        CheckOutcome::Inconclusive { side: Side::Over } => verdict.policy.inconclusive == Policy::Fail,
+        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind } => verdict.policy.inconclusive == Policy::Fail,
+        CheckOutcome::NoBaseline { .. } => verdict.policy.no_baseline == Policy::Fail,
         CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } | CheckOutcome::Waived { .. } => false,
     };
-    if costs && check.check.importance == Importance::Required { Level::Error } else { Level::Warning }
+    if costs && check.check.importance == Importance::Required { Level::Error } else { otherwise }
 }

@@ -1,10 +1,13 @@
 //! `gate explain METRIC`: what a metric means, how a check on it is decided, and how other tools count.
 
-use gate_model::{Aggregate, Direction, ErrorKind, Metric, Outcome, Rule, Scalar, Series, Unit};
+mod steps;
+
+use gate_model::{Against, Aggregate, Direction, ErrorKind, Metric, Outcome, Percentile, Rule, Scalar, Series, Unit};
 
 use crate::facts::listing;
 use crate::layout::{listed, wrap};
 use crate::words::{capitalised, rule_sentence};
+pub use steps::explain_check;
 
 /// How other tools count what `tpot` and its kin are (read in their sources, 2026): tool, first token, time per
 /// token, tokens.
@@ -31,6 +34,9 @@ const PEERS: [(&str, &str); 4] = [
     ),
 ];
 
+/// From where on a percentile is high, in thousandths of a percent.
+const HIGH: u32 = 90_000;
+
 /// What a metric means and how a check on it is decided, at most 80 columns wide. The caller knows the `rule`.
 #[must_use]
 pub fn explain(metric: Metric, rule: Rule) -> String {
@@ -46,6 +52,8 @@ pub fn explain(metric: Metric, rule: Rule) -> String {
         ("better", better(metric).to_owned()),
         ("tokens", tokens(metric.needs_tokens())),
         ("decided", capitalised(rule_sentence(rule, None))),
+        ("baseline", against(metric, Against::Baseline)),
+        ("reference", against(metric, Against::Reference)),
         ("example", example(&metric.to_string(), metric)),
     ];
     let compared = match metric {
@@ -91,6 +99,8 @@ pub fn explain_errors() -> String {
         ("is", "Requests that ended in such a way ÷ all measured requests".to_owned()),
         ("as a count", format!("{}, and so on: requests, not a share", Metric::ErrorCount(ErrorKind::Http5xx))),
         ("decided", capitalised(rule_sentence(Rule::Counted, None))),
+        ("baseline", against(Metric::ErrorShare(ErrorKind::Any), Against::Baseline)),
+        ("reference", against(Metric::ErrorShare(ErrorKind::Any), Against::Reference)),
         ("example", example("errors.rate", Metric::ErrorShare(ErrorKind::Any))),
     ];
     format!("errors\n\n{}\n{}", listing(facts), kinds.concat())
@@ -112,6 +122,47 @@ fn summary(series: Series, aggregate: Aggregate) -> String {
         Aggregate::Min => format!("{all}, the smallest"),
         Aggregate::Mean => format!("{all}, the mean"),
         Aggregate::Stddev => format!("{all}, the sample standard deviation"),
+    }
+}
+
+/// How a check that compares the metric with stored runs, or with the reference, is decided.
+fn against(metric: Metric, to: Against) -> String {
+    let rule = compared_by(metric, to);
+    let bound = match (metric.unit(), metric.direction(), rule) {
+        (Unit::Share, Direction::Higher, _) => ">= TO - 2pp",
+        (Unit::Share, ..) => "<= TO + 1pp",
+        (Unit::Count, Direction::Lower, _) => "<= TO",
+        (_, Direction::Lower, Rule::PairedTail | Rule::StoredTail) => "< TO + 25%",
+        (_, Direction::Lower, _) => "< TO + 15%",
+        (_, Direction::Higher | Direction::Neutral, _) => ">= TO - 10%",
+    };
+    let how = match (rule, metric) {
+        (Rule::Point, _) => "the number is shown beside theirs, and only `decide: point` decides by it",
+        (Rule::Counted, Metric::ErrorCount(_)) => "compared with how many as many requests have there",
+        (Rule::Counted, _) => "the two shares are compared as they are; `decide: evidence` tests them",
+        (rule, _) => rule_sentence(rule, None),
+    };
+    format!("`{metric} {}`: {how}", bound.replace("TO", to.name()))
+}
+
+/// The rule of a relative check, unless `decide` says otherwise.
+fn compared_by(metric: Metric, to: Against) -> Rule {
+    match (metric, to) {
+        (Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment, _) => Rule::Counted,
+        (Metric::Series(series, _), _) if series.is_pooled() => Rule::Point,
+        (Metric::Series(_, Aggregate::PercentileOfAll(_)), _) => Rule::Point,
+        (Metric::Series(Series::SendLag, _), Against::Reference) => Rule::Point,
+        (Metric::Series(_, Aggregate::Percentile(Percentile::P50) | Aggregate::Mean), Against::Reference) => {
+            Rule::Paired
+        }
+        (Metric::Series(_, Aggregate::Percentile(_)), Against::Reference) => Rule::PairedTail,
+        (_, Against::Reference) => Rule::Point,
+        (Metric::Series(series, Aggregate::Percentile(percentile)), Against::Baseline)
+            if percentile.thousandths() >= HIGH && series != Series::SendLag =>
+        {
+            Rule::StoredTail
+        }
+        (_, Against::Baseline) => Rule::Stored,
     }
 }
 

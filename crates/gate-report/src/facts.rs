@@ -1,8 +1,8 @@
 //! The facts of a run, a line each.
 
 use gate_model::{
-    Figure, Health, HttpVersion, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached, Series,
-    Stamping, TokenSource, Verdict,
+    Arm, Commit, Figure, Health, HttpVersion, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached,
+    ReferenceFacts, Series, Stamping, TokenSource, Verdict,
 };
 
 use crate::command::flags;
@@ -18,7 +18,8 @@ pub(crate) fn facts_text(verdict: &Verdict) -> String {
 /// The facts of the run and what flags changed, each with its name; what has nothing to say is empty.
 pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let run = &verdict.run;
-    let mut lines = vec![("target", target(verdict)), ("requests", requests(verdict))];
+    let mut lines =
+        vec![("target", target(verdict)), ("reference", reference(verdict)), ("requests", requests(verdict))];
     lines.push(("figures", figures(verdict, |figure| !is_phase(figure.metric))));
     lines.push(("phases", figures(verdict, |figure| is_phase(figure.metric))));
     lines.push(("tokens", tokens(&run.token_sources)));
@@ -28,6 +29,11 @@ pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
         run.cold_ttft.map_or(String::new(), |cold| format!("first request's ttft {}, not scored", time(cold))),
     ));
     lines.push(("client", client(verdict)));
+    if let Some(baseline) = &verdict.baseline {
+        lines.push(("baseline", words::chosen(baseline, &run.started)));
+        lines.push(("differs", words::differences_text(&baseline.differences)));
+    }
+    lines.push(("commit", run.commit.as_ref().map(commit).unwrap_or_default()));
     let imported = run.imported_from.as_ref().map(|format| format!(", imported from {format}")).unwrap_or_default();
     lines.push(("run", format!("{}, started {}, gate {}{imported}", run.run_id, run.started, verdict.gate)));
     lines.push(("set by flags", overrides(&verdict.overrides)));
@@ -49,12 +55,25 @@ pub(crate) fn overrides(changes: &[Override]) -> String {
     flags.collect::<Vec<_>>().join(", ")
 }
 
+/// The figures of the target, each with the reference's own; what only the reference has stands after them.
 fn figures(verdict: &Verdict, chosen: impl Fn(&Figure) -> bool) -> String {
     let scenarios = &verdict.run.scenarios;
-    let figures = verdict.figures.iter().filter(|figure| chosen(figure)).filter_map(|figure| {
+    let of_arm = |arm: Arm| verdict.figures.iter().filter(move |figure| figure.arm == arm);
+    let same = |one: &Figure, other: &Figure| (one.scenario, one.metric) == (other.scenario, other.metric);
+    let reference = |figure: &Figure| {
+        let value = of_arm(Arm::Reference).find(|other| same(figure, other))?.value?;
+        Some(words::figure(value))
+    };
+    let alone = of_arm(Arm::Reference)
+        .filter(|figure| !of_arm(Arm::Target).any(|other| other.value.is_some() && same(figure, other)));
+    let figures = of_arm(Arm::Target).chain(alone).filter(|figure| chosen(figure)).filter_map(|figure| {
         let scenario = scenarios.get(usize::from(figure.scenario)).filter(|_| scenarios.len() > 1);
         let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
-        figure.value.map(|value| format!("{scenario}{}{JOINT}{}", figure.metric, words::figure(value)))
+        let beside = match figure.arm {
+            Arm::Target => reference(figure).map(|value| format!(" (reference{JOINT}{value})")).unwrap_or_default(),
+            Arm::Reference => " (reference)".to_owned(),
+        };
+        figure.value.map(|value| format!("{scenario}{}{JOINT}{}{beside}", figure.metric, words::figure(value)))
     });
     figures.collect::<Vec<_>>().join(", ")
 }
@@ -67,12 +86,39 @@ fn is_phase(metric: Metric) -> bool {
 
 fn target(verdict: &Verdict) -> String {
     let run = &verdict.run;
-    let model = run.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+    endpoint(verdict, &run.target, run.model.as_deref(), run.reached.as_ref())
+}
+
+/// An arm's endpoint and model, how it was reached, and what its server calls itself.
+fn endpoint(verdict: &Verdict, target: &str, model: Option<&str>, reached: Option<&Reached>) -> String {
+    let model = model.map(|model| format!(", model {model}")).unwrap_or_default();
     // The engine is this process: there is no way to it.
-    let reached = run.reached.as_ref().filter(|_| !verdict.simulated);
-    let reached = reached.and_then(|reached| way(&run.target, reached));
-    let reached = reached.map(|way| format!("; {way}")).unwrap_or_default();
-    format!("{}{model}{reached}", run.target)
+    let reached = reached.filter(|_| !verdict.simulated);
+    let server = reached.and_then(|reached| reached.server.as_deref()).map(|server| format!("server {server}"));
+    let facts = [reached.and_then(|reached| way(target, reached)), server];
+    let facts: String = facts.into_iter().flatten().map(|fact| format!("; {fact}")).collect();
+    format!("{target}{model}{facts}")
+}
+
+/// The reference, and how its requests ended.
+fn reference(verdict: &Verdict) -> String {
+    let Some(reference) = &verdict.run.reference else { return String::new() };
+    let ReferenceFacts { target, model, outcomes, cold_ttft, reached } = reference;
+    let endpoint = endpoint(verdict, target, model.as_deref(), reached.as_ref());
+    let judged = (total(outcomes) > 0).then(|| format!("{} judged: {}", grouped(total(outcomes)), ways(outcomes)));
+    let cold = cold_ttft.map(|cold| format!("first request's ttft {}, not scored", time(cold)));
+    [Some(endpoint), judged, cold].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn total(outcomes: &[OutcomeCount]) -> u32 {
+    outcomes.iter().map(|way| way.count).fold(0, u32::saturating_add)
+}
+
+/// The commit that was measured: `a1b2c3d on main, with changes that were not committed`.
+fn commit(commit: &Commit) -> String {
+    let branch = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let dirty = if commit.dirty { ", with changes that were not committed" } else { "" };
+    format!("{}{branch}{dirty}", commit.id)
 }
 
 /// How the target was reached: `HTTP/2 at 203.0.113.7, the first of 3 addresses`; `None` where that is what its URL
@@ -92,22 +138,28 @@ fn way(target: &str, reached: &Reached) -> Option<String> {
 fn requests(verdict: &Verdict) -> String {
     let run = &verdict.run;
     let of = if run.decided_at.is_some() { String::new() } else { format!(" of at most {}", grouped(run.planned)) };
-    let mut text = format!("{}{of} sent", grouped(run.sent));
+    let pairs = if run.reference.is_some() { " of each arm" } else { "" };
+    let both = if run.reference.is_some() { " to both arms" } else { "" };
+    let mut text = format!("{}{of} sent{both}", grouped(run.sent));
+    let judged = if run.reference.is_some() { total(&run.outcomes) } else { run.judged };
     if run.judged > 0 {
-        text.push_str(&format!(", {} judged{}: {}", grouped(run.judged), left_out(verdict), ways(&run.outcomes)));
+        let target = if run.reference.is_some() { " of the target" } else { "" };
+        let left_out = left_out(verdict, judged);
+        text.push_str(&format!(", {}{target} judged{left_out}: {}", grouped(judged), ways(&run.outcomes)));
     }
     if run.looks.len() > 1 {
         let looks = listed(&run.looks.iter().map(|look| grouped(*look)).collect::<Vec<_>>(), "and");
         let decided = run.decided_at.map(|look| format!(", decided at {}", grouped(look))).unwrap_or_default();
-        text.push_str(&format!("; looks at {looks}{decided}"));
+        text.push_str(&format!("; looks at {looks}{pairs}{decided}"));
     }
     text
 }
 
 /// Why fewer requests were judged than sent: requests go on being sent while a look waits for its last answers.
-fn left_out(verdict: &Verdict) -> String {
+fn left_out(verdict: &Verdict, judged: u32) -> String {
     let run = &verdict.run;
-    match run.sent.saturating_sub(run.judged) {
+    let reference = run.reference.as_ref().map_or(0, |reference| total(&reference.outcomes));
+    match run.sent.saturating_sub(judged).saturating_sub(reference) {
         0 => String::new(),
         _ if run.decided_at.is_none() => String::new(),
         1 => " (1 more was sent before the decision and is left out)".to_owned(),
@@ -115,7 +167,7 @@ fn left_out(verdict: &Verdict) -> String {
     }
 }
 
-fn ways(outcomes: &[OutcomeCount]) -> String {
+pub(crate) fn ways(outcomes: &[OutcomeCount]) -> String {
     match outcomes {
         [all] if all.outcome == Outcome::Ok => "all ok".to_owned(),
         several => {

@@ -12,15 +12,16 @@ use crate::escape::{self, xml_text};
 use crate::facts::facts_text;
 use crate::layout::counted;
 use crate::words::{
-    BOUNDS, SIMULATED, beyond_word, bounds, check_label, figure, finding_sentence, grouped, number, outcome_sentence,
-    report_only, why_sentence,
+    BOUNDS, SIMULATED, allowance, base, beyond_word, bounds, change_cell, check_label, comparison, figure,
+    finding_sentence, grouped, moved_sentence, number, outcome_sentence, percent, report_only, why_sentence,
 };
 use complete::{Completion, complete};
 
 /// The verdicts as JUnit XML: one suite per scenario, one testcase per check, declared and implied alike.
 ///
 /// Met and within pass; violated is a `failure`, could not measure an `error`, over is `skipped` with its reason,
-/// or a `failure` where that costs the build, both of type `inconclusive`. A preferred check that did not pass is
+/// or a `failure` where that costs the build, both of type `inconclusive`; so is what runs that differ too much leave
+/// open, and no baseline, which is skipped as `no_baseline`. A preferred check that did not pass is
 /// `skipped`, and so is a waived one, with the waiver. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
 /// testcases up get the run's time.
 ///
@@ -88,7 +89,8 @@ fn suite(verdict: &Verdict, classname: &str, testcases: Vec<TestCase>) -> TestSu
     let heading = if verdict.simulated { format!("{SIMULATED}\n\n") } else { String::new() };
     let findings = verdict.findings.iter().map(|finding| format!("{}\n", escape::terminal(&finding_sentence(finding))));
     let report_only = report_only(verdict).map(|sentence| format!("{sentence}\n")).unwrap_or_default();
-    let output = format!("{heading}{report_only}{}{}", findings.collect::<String>(), facts_text(verdict));
+    let moved = verdict.moved.as_ref().map(|moved| format!("{}\n", moved_sentence(moved))).unwrap_or_default();
+    let output = format!("{heading}{report_only}{moved}{}{}", findings.collect::<String>(), facts_text(verdict));
     TestSuite {
         name: if verdict.simulated { format!("SIMULATED ENGINE: {classname}") } else { classname.to_owned() },
         package: String::new(),
@@ -118,14 +120,22 @@ fn testcase(verdict: &Verdict, check: &CheckVerdict, name: String, classname: &s
             case.set_trace(&body());
             case
         }
-        CheckOutcome::Inconclusive { side: Side::Over } if verdict.policy.inconclusive == Policy::Fail => {
+        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind }
+            if verdict.policy.inconclusive == Policy::Fail =>
+        {
             let mut case = TestCaseBuilder::failure(&name, time, "inconclusive", &sentence);
             case.set_trace(&body());
             case
         }
-        CheckOutcome::Inconclusive { side: Side::Over } => {
+        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind } => {
             TestCaseBuilder::skipped_with_cause(&name, "inconclusive", &sentence)
         }
+        CheckOutcome::NoBaseline { .. } if verdict.policy.no_baseline == Policy::Fail => {
+            let mut case = TestCaseBuilder::failure(&name, time, "inconclusive", &sentence);
+            case.set_trace(&body());
+            case
+        }
+        CheckOutcome::NoBaseline { .. } => TestCaseBuilder::skipped_with_cause(&name, "no_baseline", &sentence),
         CheckOutcome::CouldNotMeasure { .. } => {
             let mut case = TestCaseBuilder::error(&name, time, "could_not_measure", &sentence);
             case.set_trace(&body());
@@ -148,16 +158,32 @@ fn body(check: &CheckVerdict) -> String {
         let bounds = bounds.map(|bounds| format!(" ({BOUNDS}: {bounds})")).unwrap_or_default();
         lines.push(format!("seen:      {}{bounds}", figure(seen)));
     }
-    if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {
-        lines.push(format!("n:         {}", counted(evidence.n as usize, "request")));
-        // A mean counts no requests beyond its limit, and gaps allow no count of requests.
-        if check.rule == Rule::Cluster {
-            lines.push(format!("k:         {} with too many gaps {}", grouped(evidence.k), beyond_word(&check.check)));
-        } else if check.rule != Rule::Mean {
-            lines.push(format!("k:         {} {}", grouped(evidence.k), beyond_word(&check.check)));
-            lines.push(format!("allowed:   {}", number(evidence.allowed)));
+    if let Some(comparison) = comparison(check) {
+        lines.push(format!("base:      {}", base(comparison)));
+        lines.push(format!("change:    {}", change_cell(check, comparison)));
+        lines.push(format!("bound:     {}", allowance(&check.check, comparison)));
+        if let Some(noise) = comparison.noise {
+            lines.push(format!("noise:     runs differ by {} among themselves", percent(noise)));
         }
-        if matches!(check.rule, Rule::Quantile | Rule::Rate) {
+        if comparison.dropped > 0 {
+            lines.push(format!("left out:  {}", counted(comparison.dropped as usize, "pair")));
+        }
+    }
+    if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {
+        let noun = if check.rule == Rule::Paired { "pair" } else { "request" };
+        lines.push(format!("n:         {}", counted(evidence.n as usize, noun)));
+        let beyond = beyond_word(&check.check);
+        match check.rule {
+            // Gaps allow no count of requests.
+            Rule::Cluster => lines.push(format!("k:         {} with too many gaps {beyond}", grouped(evidence.k))),
+            Rule::Quantile | Rule::Rate | Rule::Counted | Rule::Extreme | Rule::PairedTail | Rule::StoredTail => {
+                lines.push(format!("k:         {} {beyond}", grouped(evidence.k)));
+                lines.push(format!("allowed:   {}", number(evidence.allowed)));
+            }
+            // The others count no requests beyond a limit.
+            Rule::Point | Rule::Mean | Rule::Paired | Rule::Stored | Rule::Bounds => {}
+        }
+        if matches!(check.rule, Rule::Quantile | Rule::Rate | Rule::PairedTail | Rule::StoredTail) {
             let needed = evidence.needed.map_or_else(|| "no count is enough at this size".to_owned(), grouped);
             lines.push(format!("needed:    {needed}"));
         }

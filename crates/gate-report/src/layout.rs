@@ -49,16 +49,20 @@ pub(crate) fn wrap(first: &str, indent: usize, text: &str) -> String {
     lines
 }
 
-/// The words of a text; a number and its unit are one, and so is what a [`JOINT`] joins.
+/// The words of a text; a number and its unit are one, and so are `p = 0.05` and what a [`JOINT`] joins.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|symbol: char| symbol.is_whitespace() && symbol != JOINT).filter(|word| !word.is_empty()) {
         let word = &word.replace(JOINT, " ");
         let is_unit = UNITS.contains(&word.trim_end_matches(|symbol: char| ",;:.)".contains(symbol)));
         match words.last_mut() {
-            Some(number) if is_unit && number.ends_with(|symbol: char| symbol.is_ascii_digit()) => {
-                number.push(' ');
-                number.push_str(word);
+            Some(last)
+                if (is_unit && last.ends_with(|symbol: char| symbol.is_ascii_digit()))
+                    || (last == "p" && ["=", "<"].contains(&word.as_str()))
+                    || ["p =", "p <"].contains(&last.as_str()) =>
+            {
+                last.push(' ');
+                last.push_str(word);
             }
             _ => words.push(word.to_owned()),
         }
@@ -107,6 +111,8 @@ mod tests {
         assert_eq!(wrap("", 0, &figures).lines().last(), Some("8.13 ms, then 5 s more"));
         let figure = format!("{} ttft.p50{JOINT}8.13 ms", "x".repeat(65));
         assert_eq!(wrap("", 0, &figure).lines().last(), Some("ttft.p50 8.13 ms"));
+        let p = format!("{} p < 0.0001, then more", "x".repeat(74));
+        assert_eq!(wrap("", 0, &p).lines().last(), Some("p < 0.0001, then more"));
         assert_eq!(wrap("a", 0, ""), "a\n");
         assert_eq!(wrap("", 2, "one two"), "one two\n");
     }

@@ -1,10 +1,12 @@
-//! What people and machines read: a [`Verdict`](gate_model::Verdict), a [`Run`](gate_model::Run), a plan or a list
-//! of diagnostics becomes text.
+//! What people and machines read: a [`Verdict`](gate_model::Verdict), a [`Run`](gate_model::Run), a plan, a
+//! [`Calibration`](gate_model::Calibration), a list of baselines or of diagnostics becomes text.
 //!
 //! Everything here is a pure function. Nothing is judged and nothing is written: the verdict was computed once, and
 //! each report only words it for its reader. Every text from outside passes the [`escape`] function of its target.
 
 mod annotations;
+mod baselines;
+mod calibration;
 mod command;
 mod comment;
 mod diagnostics;
@@ -24,10 +26,12 @@ mod terminal;
 pub mod words;
 
 pub use annotations::annotations;
+pub use baselines::{BaselineRow, baseline_list, baseline_show};
+pub use calibration::{calibration_text, calibration_yaml};
 pub use comment::{comment, comment_marker, summary};
 pub use diagnostics::diagnostics;
 pub use error::ReportError;
-pub use explain::{explain, explain_errors, explain_series};
+pub use explain::{explain, explain_check, explain_errors, explain_series};
 pub use json::verdict_json;
 pub use junit::junit;
 pub use openmetrics::openmetrics;

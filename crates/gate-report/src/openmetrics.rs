@@ -3,13 +3,17 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use gate_model::{Bound, CheckOutcome, CheckVerdict, Health, Quantity, Side, Unit, Verdict};
+use gate_model::{Arm, CheckOutcome, CheckVerdict, Comparison, Health, Quantity, Side, Unit, Verdict};
 
 use crate::escape::{self, label_value};
-use crate::words::{http_version, status_word};
+use crate::words::{comparison, http_version, status_word};
 
 /// The outcomes of a check; one of them is 1.
-const OUTCOMES: [&str; 6] = ["met", "within", "over", "violated", "could_not_measure", "waived"];
+const OUTCOMES: [&str; 8] =
+    ["met", "within", "over", "blind", "violated", "could_not_measure", "no_baseline", "waived"];
+
+/// The label of what is of the reference; what is of the target has none.
+const REFERENCE: (&str, &str) = ("arm", "reference");
 
 /// The verdicts as OpenMetrics 1.0, in base units, with `# EOF` at its end.
 ///
@@ -32,8 +36,10 @@ pub fn openmetrics(verdicts: &[Verdict]) -> String {
         }
         for figure in &verdict.figures {
             let scenario = scenario(verdict, figure.scenario);
-            let metric = names.unique(&format!("{gate}\n{scenario}\nfigures"), &figure.metric.to_string());
-            let labels = [("gate", gate.as_str()), ("scenario", scenario), ("metric", &metric)];
+            let of = format!("{gate}\n{scenario}\n{:?}", figure.arm);
+            let metric = names.unique(&of, &figure.metric.to_string());
+            let mut labels = vec![("gate", gate.as_str()), ("scenario", scenario), ("metric", &metric)];
+            labels.extend((figure.arm == Arm::Reference).then_some(REFERENCE));
             if let Some(value) = figure.value {
                 families.quantity("gate_figure", "A number of the run.", &labels, value);
             }
@@ -64,9 +70,13 @@ fn run(families: &mut Families, verdict: &Verdict, gate: &str) {
     let words = "From the first planned request to the last end.";
     families.add("gate_run_duration_seconds", Kind::Gauge, "seconds", words, &of_gate, duration);
     client(families, &facts.health, &of_gate);
+    let words = "Judged requests by how they ended.";
     for way in &facts.outcomes {
         let labels = [("gate", gate), ("outcome", way.outcome.name())];
-        let words = "Judged requests by how they ended.";
+        families.add("gate_run_requests", Kind::Gauge, "", words, &labels, f64::from(way.count));
+    }
+    for way in facts.reference.iter().flat_map(|reference| &reference.outcomes) {
+        let labels = [("gate", gate), ("outcome", way.outcome.name()), REFERENCE];
         families.add("gate_run_requests", Kind::Gauge, "", words, &labels, f64::from(way.count));
     }
 }
@@ -100,11 +110,34 @@ fn check(families: &mut Families, verdict: &CheckVerdict, labels: &[(&str, &str)
     if let Some(seen) = verdict.seen {
         families.quantity("gate_seen", "What the check saw.", labels, seen);
     }
-    let Bound::Absolute(limit) = &verdict.check.bound;
-    families.quantity("gate_limit", "What the check compares with.", labels, *limit);
+    let comparison = comparison(verdict);
+    let limit = verdict.check.bound.absolute().or_else(|| comparison.and_then(|comparison| comparison.limit));
+    if let Some(limit) = limit {
+        families.quantity("gate_limit", "What the check compares with.", labels, limit);
+    }
+    if let Some(comparison) = comparison {
+        compared(families, comparison, labels);
+    }
     if let Some(evidence) = &verdict.evidence {
         let words = "Requests that the check rests on.";
         families.add("gate_check_requests", Kind::Gauge, "", words, labels, f64::from(evidence.n));
+    }
+}
+
+/// The base and the change from it, with its bounds.
+fn compared(families: &mut Families, comparison: &Comparison, labels: &[(&str, &str)]) {
+    if let Some(base) = comparison.base {
+        families.quantity("gate_base", "What the same metric is in what the check is relative to.", labels, base);
+    }
+    let changes = [
+        ("gate_change", "The change from the base, as a share of it; of shares, their difference.", comparison.change),
+        ("gate_change_lower", "One-sided 95 % lower bound of the change.", comparison.lower),
+        ("gate_change_upper", "One-sided 95 % upper bound of the change.", comparison.upper),
+    ];
+    for (name, help, change) in changes {
+        if let Some(change) = change {
+            families.quantity(name, help, labels, Quantity::share(change));
+        }
     }
 }
 
@@ -113,8 +146,10 @@ fn outcome(outcome: &CheckOutcome) -> &'static str {
         CheckOutcome::Met => "met",
         CheckOutcome::Inconclusive { side: Side::Within } => "within",
         CheckOutcome::Inconclusive { side: Side::Over } => "over",
+        CheckOutcome::Inconclusive { side: Side::Blind } => "blind",
         CheckOutcome::Violated => "violated",
         CheckOutcome::CouldNotMeasure { .. } => "could_not_measure",
+        CheckOutcome::NoBaseline { .. } => "no_baseline",
         CheckOutcome::Waived { .. } => "waived",
     }
 }

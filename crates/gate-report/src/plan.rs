@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::facts::listing;
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
-use crate::words::{SIMULATED, check_label, finding_sentence, power_sentences, waiver};
+use crate::words::{SIMULATED, check_label, finding_sentence, power_sentences, stored_finds, waiver};
 use crate::{ReportError, escape};
 use facts::{Tokens, endpoint, facts, tokens};
 
@@ -38,7 +38,9 @@ pub fn plan_text(view: &PlanView<'_>, style: Style) -> String {
         let label = wrap("", 2, &escape::terminal(&check_label(check)));
         text.push_str(&format!("{}\n", style.paint(Tone::Strong, label.trim_end())));
         let waived = check.waive.as_ref().map(|_| format!("WAIVED{}", waiver(check)));
-        for sentence in waived.into_iter().chain(power_sentences(check, *rule, power.as_ref())) {
+        let sentences = power_sentences(check, *rule, power.as_ref()).into_iter();
+        let sentences = sentences.chain(stored_finds(check, *rule, &view.spec.baseline));
+        for sentence in waived.into_iter().chain(sentences) {
             text.push_str(&wrap("  ", 2, &escape::terminal(&sentence)));
         }
     }
@@ -65,7 +67,8 @@ pub fn plan_json(view: &PlanView<'_>) -> Result<String, ReportError> {
     let value = json!({
         "name": view.spec.name,
         "spec_file": view.spec.file,
-        "target": endpoint(view.spec),
+        "target": endpoint(&view.spec.target),
+        "reference": view.spec.reference.as_ref().map(endpoint),
         "model": view.spec.target.model,
         "api": view.spec.target.api.name(),
         "simulated": view.spec.is_simulated(),

@@ -1,14 +1,14 @@
 //! The verdict as text for a terminal or a build log, at most 80 columns wide.
 
-use gate_model::{CheckOutcome, CheckVerdict, Importance, Side, Status, Verdict};
+use gate_model::{CheckOutcome, CheckVerdict, Comparison, Importance, Side, Status, Verdict};
 
 use crate::escape;
 use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
-    BOUNDS, SIMULATED, bounds, check_label, failures, figure, further_findings, grouped, lead_sentence, outcome_word,
-    reasons, report_only, verdict_word,
+    BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, figure, further_findings, grouped,
+    lead_sentence, outcome_word, p_value, reasons, report_only, rule_name, seen_change, verdict_word,
 };
 
 /// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
@@ -47,6 +47,8 @@ struct Row {
     n: String,
     outcome: &'static str,
     tone: Tone,
+    /// What it was compared with, on a line of its own.
+    compared: Option<String>,
 }
 
 fn row(verdict: &CheckVerdict) -> Row {
@@ -54,7 +56,9 @@ fn row(verdict: &CheckVerdict) -> Row {
     let tone = match verdict.outcome {
         CheckOutcome::Met => Tone::Good,
         CheckOutcome::Inconclusive { side: Side::Within } => Tone::Faint,
-        CheckOutcome::Inconclusive { side: Side::Over } | CheckOutcome::Waived { .. } => Tone::Doubtful,
+        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind }
+        | CheckOutcome::NoBaseline { .. }
+        | CheckOutcome::Waived { .. } => Tone::Doubtful,
         CheckOutcome::Violated | CheckOutcome::CouldNotMeasure { .. } => match verdict.check.importance {
             Importance::Required => Tone::Bad,
             Importance::Preferred => Tone::Doubtful,
@@ -67,7 +71,18 @@ fn row(verdict: &CheckVerdict) -> Row {
         n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),
         outcome: outcome_word(verdict),
         tone,
+        compared: comparison(verdict).map(|comparison| compared(verdict, comparison)),
     }
+}
+
+/// `against 10 ms (5 runs), +41 % (at least +33 %), p = 0.0003 (STORED)`.
+fn compared(verdict: &CheckVerdict, comparison: &Comparison) -> String {
+    let p_fail = verdict.evidence.as_ref().and_then(|evidence| evidence.p_fail);
+    let rule = rule_name(verdict.rule).map(|rule| format!(" ({rule})")).unwrap_or_default();
+    let p = p_fail.map(|p_fail| format!("{}{rule}", p_value(p_fail)));
+    let parts = [base(comparison), seen_change(verdict, comparison), p.unwrap_or_default()];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    wrap("  against ", 10, &escape::terminal(&parts.join(", ")))
 }
 
 /// Every check, one line each; a label too long for its column has a line of its own.
@@ -108,6 +123,7 @@ fn table(verdict: &Verdict, style: Style) -> String {
         n: "n".to_owned(),
         outcome: "outcome",
         tone: Tone::Faint,
+        compared: None,
     };
     let mut text = format!("\n{}\n", style.paint(head.tone, line(&head, head.outcome).trim_end()));
     let several = verdict.run.scenarios.len() > 1;
@@ -119,6 +135,7 @@ fn table(verdict: &Verdict, style: Style) -> String {
             text.push_str(&format!("{}:\n", clip(&escape::terminal(name), WIDTH - 1)));
         }
         text.push_str(&line(row, &style.paint(row.tone, row.outcome)));
+        text.push_str(row.compared.as_deref().unwrap_or_default());
     }
     text
 }

@@ -1,6 +1,9 @@
 //! The comment and the summary: what they say, what they cut, and that no text from outside can be markup in them.
 
 #[cfg(test)]
+mod outside;
+
+#[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
@@ -146,6 +149,49 @@ mod tests {
         assert!(more.len() > 65_536 && more.len() < 1 << 20);
     }
 
+    #[test]
+    fn sixty_relative_checks_fit_a_comment() {
+        let relative = verdict("relative-violated");
+        let checks = |place: usize| relative.checks.iter().map(move |check| (place, check));
+        let checks = (0..10).flat_map(checks).map(|(place, check)| {
+            let mut check = check.clone();
+            check.check.bound_text = format!("{} or {place}ms", check.check.bound_text);
+            check
+        });
+        let many = Verdict { checks: checks.collect(), ..relative.clone() };
+        assert_eq!(many.checks.len(), 60);
+        let text = comment(&[many], None).unwrap();
+        assert!(text.len() < 65_536 && !text.contains("left out, since a comment"), "{}", text.len());
+        assert_eq!(text.matches("(5\u{a0}runs)").count(), 40);
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        assert!(rows.iter().all(|row| row.matches('|').count() == 9), "{text}");
+    }
+
+    #[test]
+    fn a_change_that_loosens_its_gate_is_not_folded_away() {
+        let place = |name: &str| {
+            let text = comment(&[verdict(name)], None).unwrap();
+            let details = text.find("<details>").unwrap();
+            text.find("its own gate").unwrap() < details
+        };
+        assert!(place("spec-changed") && !place("spec-tightened"));
+    }
+
+    #[test]
+    fn checks_that_see_nothing_are_named_apart() {
+        let mut both = verdict("relative-violated");
+        both.checks[1].outcome = CheckOutcome::Inconclusive { side: Side::Blind };
+        let first = |verdict: &Verdict| {
+            comment(std::slice::from_ref(verdict), None).unwrap().lines().next().unwrap().to_owned()
+        };
+        let text = first(&both);
+        assert!(text.contains("Runs differ too much to judge: `tpot.p50 < baseline + 15%`."), "{text}");
+        both.status = Status::PassedWithWarnings;
+        let text = first(&both);
+        assert_eq!(text.matches("tpot.p50").count(), 1, "the first sentence has it: {text}");
+        assert!(text.contains("Also seen beyond the limit and not proven: `throughput"), "{text}");
+    }
+
     /// The same verdict with one text in every place that takes a text from outside.
     fn filled(text: &str) -> Verdict {
         let mut verdict = verdict("waived");
@@ -166,12 +212,17 @@ mod tests {
             Finding::Fingerprints { answered: vec![(text.clone(), 2), (text.clone(), 1)], count: 2 },
             Finding::NoReplicaHeader { header: text.clone() },
         ];
-        verdict.run.reached =
-            Some(Reached { addresses: vec![text.clone()], proxy: Some(text.clone()), http: HttpVersion::Http1 });
+        verdict.run.reached = Some(Reached {
+            addresses: vec![text.clone()],
+            proxy: Some(text.clone()),
+            http: HttpVersion::Http1,
+            server: Some(text.clone()),
+        });
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);
         }
         verdict.checks[1].check.waive = Some(Waiver { until: text.clone(), reason: text.clone() });
+        crate::outside::compared(&mut verdict, &text);
         unmeasured(&mut verdict.checks[0], &text);
         verdict
     }

@@ -1,9 +1,12 @@
 //! No text from outside can break a report.
 
 #[cfg(test)]
+mod outside;
+
+#[cfg(test)]
 mod tests {
     use gate_model::{CheckOutcome, Finding, HttpVersion, Outcome, Override, Reached, Verdict, Waiver};
-    use gate_report::{Style, junit, terminal, verdict_json};
+    use gate_report::{Style, explain_check, junit, terminal, verdict_json};
     use proptest::prelude::*;
     use quick_xml::Reader;
     use quick_xml::events::Event;
@@ -30,6 +33,7 @@ mod tests {
             addresses: vec![text.clone(), text.clone()],
             proxy: Some(text.clone()),
             http: HttpVersion::Http2,
+            server: Some(text.clone()),
         });
         let answered = vec![(text.clone(), 2), (text.clone(), 1)];
         verdict.findings = vec![
@@ -43,6 +47,7 @@ mod tests {
         }
         verdict.checks[2].check.waive = Some(Waiver { until: text.clone(), reason: text.clone() });
         verdict.checks[2].outcome = CheckOutcome::Waived { otherwise: Box::new(CheckOutcome::Violated) };
+        crate::outside::compared(&mut verdict, &text);
         let unmeasured = gate_model::Cause::NotRun(gate_model::EndReason::Refused(text));
         verdict.checks[0].outcome = CheckOutcome::CouldNotMeasure { cause: unmeasured };
         verdict
@@ -138,6 +143,16 @@ mod tests {
             let plain = terminal(&filled(&text), Style::Plain);
             prop_assert!(!plain.contains(|symbol: char| symbol.is_control() && symbol != '\n'));
             prop_assert!(plain.lines().skip(1).all(|line| line.chars().count() <= 80));
+        }
+
+        #[test]
+        fn any_text_stays_inside_its_line_in_the_steps_of_a_check(text in hostile()) {
+            let verdict = filled(&text);
+            for check in 0..verdict.checks.len() {
+                let steps = explain_check(&verdict, check);
+                prop_assert!(!steps.contains(|symbol: char| symbol.is_control() && symbol != '\n'));
+                prop_assert!(steps.lines().all(|line| line.chars().count() <= 80));
+            }
         }
 
         #[test]

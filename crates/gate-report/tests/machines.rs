@@ -1,6 +1,9 @@
 //! What machines read: annotations and OpenMetrics.
 
 #[cfg(test)]
+mod outside;
+
+#[cfg(test)]
 mod tests {
     use std::collections::{HashMap, HashSet};
     use std::path::{Path, PathBuf};
@@ -63,6 +66,29 @@ mod tests {
         assert_eq!(one as usize, all().iter().map(|verdict| verdict.checks.len()).sum::<usize>());
         assert!(families["gate_seen_seconds"].iter().any(|sample| sample.value == f64::INFINITY));
         assert_eq!(parse(&openmetrics(&[])).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_was_compared_is_in_both() {
+        let compared = ["relative-violated", "side-by-side", "no-baseline", "no-baseline-strict", "blind"].map(verdict);
+        expect("annotations-compared.txt", &annotations(&compared));
+        let text = openmetrics(&compared);
+        expect("metrics-compared.txt", &text);
+        let families = parse(&text).unwrap();
+        assert!(families["gate_base_seconds"].iter().any(|sample| sample.value == 0.01));
+        assert!(families["gate_change_ratio"].iter().any(|sample| sample.value == 0.41));
+        assert!(families["gate_figure_seconds"].iter().any(|sample| sample.label("arm") == "reference"));
+        let one: f64 = families["gate_check_outcome"].iter().map(|sample| sample.value).sum();
+        assert_eq!(one as usize, compared.iter().map(|verdict| verdict.checks.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn no_baseline_is_a_notice_once_unless_it_costs_the_build() {
+        let once = annotations(&[verdict("no-baseline")]);
+        assert_eq!(once.lines().count(), 1, "{once}");
+        assert!(once.starts_with("::notice ") && once.contains(" and 1 more::no baseline"), "{once}");
+        let strict = annotations(&[verdict("no-baseline-strict")]);
+        assert!(strict.lines().count() == 3 && strict.lines().all(|line| line.starts_with("::error ")), "{strict}");
     }
 
     type Labels = Vec<(String, String)>;
@@ -168,6 +194,9 @@ mod tests {
             hostile.run.scenarios = vec![text.clone()];
             hostile.checks[1].check.bound_text.clone_from(&text);
             hostile.checks[2].check.bound_text.clone_from(&text);
+            let mut compared = hostile.clone();
+            crate::outside::compared(&mut compared, &text);
+            parse(&openmetrics(&[compared.clone(), compared])).unwrap();
             let twice = [hostile.clone(), hostile];
             parse(&openmetrics(&twice)).unwrap();
             let text = annotations(&twice);

@@ -7,7 +7,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use gate_model::{Cause, CheckOutcome, EndReason, HttpVersion, Reached, Status, Verdict};
+    use gate_model::{Cause, CheckOutcome, EndReason, HttpVersion, Policy, Reached, Side, Status, Verdict};
     use gate_report::{Style, comment, junit, terminal, verdict_json};
     use quick_xml::events::Event;
 
@@ -104,11 +104,21 @@ mod tests {
     }
 
     #[test]
+    fn the_first_sentence_is_about_what_costs_the_build() {
+        let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "no-baseline-strict").unwrap();
+        verdict.checks[0].outcome = CheckOutcome::Inconclusive { side: Side::Over };
+        let first = |verdict: &Verdict| terminal(verdict, Style::Plain).lines().nth(1).unwrap().to_owned();
+        assert!(first(&verdict).starts_with("ttft.p95 is 521 ms, limit 800 ms"), "{}", first(&verdict));
+        verdict.policy.inconclusive = Policy::Pass;
+        assert!(first(&verdict).starts_with("3 checks have no baseline; of the first, "), "{}", first(&verdict));
+    }
+
+    #[test]
     fn the_way_to_the_target_is_said_where_it_is_news() {
         let said = |http: HttpVersion, address: &str, proxy: Option<&str>| {
             let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "passed").unwrap();
             let proxy = proxy.map(str::to_owned);
-            verdict.run.reached = Some(Reached { addresses: vec![address.to_owned()], proxy, http });
+            verdict.run.reached = Some(Reached { addresses: vec![address.to_owned()], proxy, http, server: None });
             let text = terminal(&verdict, Style::Plain);
             let (_, target) = text.split_once("\ntarget ").unwrap();
             target.split("\nrequests").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")

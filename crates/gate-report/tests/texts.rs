@@ -5,11 +5,11 @@ mod tests {
     use std::path::Path;
 
     use gate_model::{
-        Api, Arm, Bound, Cache, Check, Clock, Connections, Decide, Delivery, Diagnostic, EndReason, Endpoint,
-        EngineParams, Fault, Finding, GateSpec, Health, Http, Importance, Load, Metric, Nanos, Op, Origin, Outcome,
-        OutputLength, Override, Pace, PerSecond, Place, Plan, PlannedRequest, Power, PromptSpec, Quantity, Roots, Rule,
-        Run, RunEnd, RunHeader, Sample, ScriptedFault, Secret, Series, Severity, Snippet, Tls, TokenPolicy, Usage,
-        Waiver, WarmingUp,
+        Against, Api, Arm, BaselineFrom, BaselineSpec, Bound, Cache, Check, Clock, Connections, Decide, Delivery,
+        Diagnostic, EndReason, Endpoint, EngineParams, Fault, Finding, GateSpec, Health, Http, Importance, Load,
+        Metric, Nanos, Op, Origin, Outcome, OutputLength, Override, Pace, PerSecond, Place, Plan, PlannedRequest,
+        Power, PromptSpec, Quantity, Relative, Roots, Rule, Run, RunEnd, RunHeader, Sample, ScriptedFault, Secret,
+        Series, Severity, Snippet, Target, Tls, TokenPolicy, Usage, Waiver, WarmingUp,
     };
     use gate_report::{
         PlanView, Style, diagnostics, explain, explain_errors, explain_series, plan_json, plan_text, samples,
@@ -103,6 +103,51 @@ mod tests {
         let plain = coloured.lines().map(gate_report::escape::terminal).map(|line| line + "\n");
         assert_eq!(plain.collect::<String>(), text);
         expect("plan.txt", &text);
+    }
+
+    fn relative(text: &str, bound: Bound, line: u32) -> Check {
+        let (metric, rest) = text.split_once(' ').unwrap();
+        let (symbol, bound_text) = rest.split_once(' ').unwrap();
+        let op = if symbol == "<" { Op::Less } else { Op::AtLeast };
+        let declared = check("ttft.p50 < 1s", Importance::Required, Some(line));
+        Check { metric: metric.parse().unwrap(), op, bound, bound_text: bound_text.to_owned(), ..declared }
+    }
+
+    #[test]
+    fn a_plan_of_a_comparison_says_what_it_is_compared_with() {
+        let to = |to, change| Bound::Relative(Relative { to, change: Some(change), step: None });
+        let mut spec = spec();
+        spec.reference = Some(Target {
+            model: Some("llama-3.1-8b-instruct".to_owned()),
+            ..Target::new(Endpoint::Url("http://main.internal:8000/v1".to_owned()))
+        });
+        spec.baseline = BaselineSpec {
+            class: Some("h100".to_owned()),
+            fallback: vec![BaselineFrom::Branch("main".to_owned()), BaselineFrom::Last(5)],
+            ..BaselineSpec::default()
+        };
+        let points = Relative { to: Against::Baseline, change: None, step: Some("2%".parse().unwrap()) };
+        spec.checks = vec![
+            relative("tpot.p50 < baseline + 15%", to(Against::Baseline, 0.15), 14),
+            relative("ttft.p95 < baseline + 25%", to(Against::Baseline, 0.25), 15),
+            relative("goodput >= baseline - 10%", to(Against::Baseline, -0.1), 16),
+            relative("attainment >= baseline - 2pp", Bound::Relative(points), 17),
+            relative("ttft.p50 < reference + 10%", to(Against::Reference, 0.1), 18),
+            relative("ttft.p95 < reference + 10%", to(Against::Reference, 0.1), 19),
+            relative("ttft.p95 < 40% of cold", Bound::ShareOf { share: 0.4, scenario: "cold".to_owned() }, 20),
+        ];
+        let rules =
+            [Rule::Stored, Rule::StoredTail, Rule::Stored, Rule::Counted, Rule::Paired, Rule::PairedTail, Rule::Bounds];
+        let checks = rules.map(|rule| (rule, None));
+        let requests = (0..200).map(request).collect();
+        let warmup = (0..10).map(request).collect();
+        let plan = Plan { warmup, ..Plan::new(&spec, vec![30, 50, 100], requests) };
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let text = plan_text(&view, Style::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
+        expect("plan-compared.txt", &text);
+        let json: serde_json::Value = serde_json::from_str(&plan_json(&view).unwrap()).unwrap();
+        assert_eq!(json["reference"], "http://main.internal:8000/v1");
     }
 
     #[test]
@@ -249,7 +294,8 @@ mod tests {
         for name in Metric::common_names() {
             let text = explain(name.parse().unwrap(), Rule::Point);
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-            let example = text.split('`').find(|piece| piece.starts_with(&format!("{name} "))).unwrap();
+            let mut pieces = text.split('`').filter(|piece| piece.starts_with(&format!("{name} ")));
+            let example = pieces.next_back().unwrap();
             let bound = example.rsplit(' ').next().unwrap().parse::<Quantity>().unwrap();
             assert_eq!(bound.unit, name.parse::<Metric>().unwrap().unit(), "{example}");
         }
@@ -349,6 +395,7 @@ mod tests {
                 health: Health::default(),
                 switched_to: None,
                 reached: None,
+                reference: None,
                 epoch_unix: None,
             }),
         };

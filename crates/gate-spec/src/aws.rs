@@ -6,18 +6,28 @@ use url::Url;
 use crate::context::Context;
 use crate::field::Leaf;
 use crate::problem::Problem;
+use crate::target::Block;
 
 /// Gives a target that speaks a dialect of Bedrock its key or credentials from the environment, where it has neither a
 /// key nor an `Authorization` header.
-pub(crate) fn authorise(context: &mut Context, target: &mut Target, secrets: &mut Vec<Secret>) {
+pub(crate) fn authorise(context: &mut Context, block: &Block, target: &mut Target, secrets: &mut Vec<Secret>) {
     let Endpoint::Url(url) = &target.endpoint else { return };
     let has_header = target.headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization"));
     let is_given = target.key.is_some() || has_header;
-    let is_sound = ["target.url", "target.key", "target.headers"].iter().all(|path| context.is_sound(path));
+    let is_sound = ["url", "key", "headers"].iter().all(|key| context.is_sound(&block.path(key)));
     if !target.api.is_bedrock() || is_given || !is_sound {
         return;
     }
-    let mut read = Read { context, secrets };
+    let path = block.path("api");
+    let api = target.api.name();
+    if !block.asks_environment {
+        let name = block.name;
+        let message = format!("`{api}` needs a key at the {name}: credentials of AWS go to no other host unasked");
+        let hint = format!("add `key: …` to `{name}`, or `api: {api}` to sign its requests too");
+        context.problems.push(Problem::error(context.key(name), message).hint(hint));
+        return;
+    }
+    let mut read = Read { context, path: &path, secrets };
     if let Some(key) = read.secret("AWS_BEARER_TOKEN_BEDROCK") {
         target.key = Some(key);
         return;
@@ -43,15 +53,15 @@ pub(crate) fn authorise(context: &mut Context, target: &mut Target, secrets: &mu
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => missing.concat(),
     };
-    let api = target.api.name();
     let message = format!("`{api}` needs a key, or AWS credentials and their region: {list} {are} not set");
     let hint = format!("set {them}, or `AWS_BEARER_TOKEN_BEDROCK`, or add a `key`");
-    context.error("target.api", message, &hint);
+    context.error(&path, message, &hint);
 }
 
 /// Reads variables of the environment.
 struct Read<'a, 'c> {
     context: &'a mut Context<'c>,
+    path: &'a str,
     secrets: &'a mut Vec<Secret>,
 }
 
@@ -61,7 +71,7 @@ impl Read<'_, '_> {
         let value = self.context.environment.get(name)?.trim();
         if let Err(flaw) = Leaf::Credential.read(value) {
             let message = format!("the environment variable `{name}` {}", flaw.problem);
-            let problem = Problem::error(self.context.site("target.api"), message);
+            let problem = Problem::error(self.context.site(self.path), message);
             self.context.problems.push(problem.hint("set it again, as one line"));
         }
         Some(value.to_owned()).filter(|value| !value.is_empty())
@@ -76,7 +86,7 @@ impl Read<'_, '_> {
 }
 
 /// The region in the name of one of Amazon's hosts: what follows `bedrock-runtime`.
-fn region_of(url: &str) -> Option<String> {
+pub(crate) fn region_of(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?;
     let is_amazon = [".amazonaws.com", ".amazonaws.com.cn", ".api.aws"].iter().any(|domain| host.ends_with(domain));

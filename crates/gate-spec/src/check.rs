@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use gate_model::{
-    Aggregate, Bound, Decide, Direction, ErrorKind, Metric, MetricError, Op, Quantity, QuantityError, Scalar, Series,
-    Unit,
+    Against, Aggregate, Bound, Decide, Direction, ErrorKind, Metric, MetricError, Op, Quantity, Scalar, Series,
 };
 
+use crate::bound::{self, Fault};
 use crate::problem::clip;
 
 /// A check on its own, not yet in a list.
@@ -18,6 +18,8 @@ pub(crate) struct Parsed {
     pub(crate) bound_text: String,
     /// Which bytes of the text the metric is.
     pub(crate) metric_at: Range<usize>,
+    /// Which bytes of the text the bound is.
+    pub(crate) bound_at: Range<usize>,
 }
 
 /// Why a text is not a check.
@@ -39,14 +41,6 @@ const NEAR_OPERATORS: [(&str, &str); 7] =
     [("≤", "<="), ("≥", ">="), ("=<", "<="), ("=>", ">="), ("!=", "=="), ("≠", "=="), ("=", "==")];
 const OPERATORS: [(&str, Op); 5] =
     [("<=", Op::AtMost), (">=", Op::AtLeast), ("==", Op::Equal), ("<", Op::Less), (">", Op::Greater)];
-
-/// What is wrong: without a word of the text, in full, and what to write.
-type Fault = (&'static str, String, String);
-
-/// The class of a bound whose unit is missing, or is not its metric's.
-pub(crate) const UNIT: &str = "the unit of its bound does not fit its metric";
-const RELATIVE: &str = "relative bounds are not yet supported";
-const NEVER: &str = "it can never pass";
 
 /// Reads a check.
 pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
@@ -120,129 +114,13 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
         };
         error(metric_at.clone(), ("its metric is unknown or not yet supported", problem, hint))
     })?;
-    let read = quantity(metric, op, bound).map_err(|fault| {
-        let at = if bound_at.is_empty() { start..start + symbol.len() } else { bound_at.clone() };
+    let op_at = start..start + symbol.len();
+    let (bound, bound_text) = bound::read(metric, op, bound).map_err(|fault| {
+        let at = if bound_at.is_empty() { op_at.clone() } else { bound_at.clone() };
         error(at, fault)
     })?;
-    equality(op, read).map_err(|fault| error(start..start + symbol.len(), fault))?;
-    Ok(Parsed { metric, op, bound: Bound::Absolute(read), bound_text: bound.to_owned(), metric_at })
-}
-
-/// The bound, in the metric's unit.
-fn quantity(metric: Metric, op: Op, bound: &str) -> Result<Quantity, Fault> {
-    let unit = metric.unit();
-    let such_as = || format!("such as `{metric} {} {}`", op.symbol(), unit.example());
-    if bound.is_empty() {
-        return Err(("it has no bound", "this check has no bound".to_owned(), such_as()));
-    }
-    for (word, what) in [("baseline", "a baseline"), ("reference", "a reference")] {
-        if bound.starts_with(word) {
-            return Err((
-                RELATIVE,
-                format!("a bound relative to {what} is not yet supported"),
-                format!("write a fixed bound, {}", such_as()),
-            ));
-        }
-    }
-    if let Some((share, _)) = bound.split_once(" of ")
-        && share.trim().ends_with('%')
-    {
-        return Err((
-            RELATIVE,
-            "a bound relative to another scenario is not yet supported".to_owned(),
-            format!("write a fixed bound, {}", such_as()),
-        ));
-    }
-    if bound.contains(['<', '>', '=']) {
-        return Err((
-            "it has more than one operator",
-            "a check has one operator, and this has more".to_owned(),
-            "write one check per line".to_owned(),
-        ));
-    }
-    let read = bound.parse::<Quantity>().map_err(|failure| match failure {
-        QuantityError::NotANumber(_) => (
-            "its bound is not a number with a unit",
-            format!("the bound `{}` is not a number with a unit", clip(bound)),
-            such_as(),
-        ),
-        QuantityError::UnknownUnit(unit_text) => {
-            let hint = match unit {
-                Unit::Count => such_as(),
-                _ => format!("write it in {}, {}", unit.spellings(), such_as()),
-            };
-            (UNIT, format!("`{}` is not a unit of `{metric}`", clip(&unit_text)), hint)
-        }
-        QuantityError::TooLarge => ("its bound is too large", "the bound is too large".to_owned(), such_as()),
-    })?;
-    let zero = read.unit == Unit::Count && read.value == 0.0;
-    if read.unit != unit && !zero {
-        return Err(misfit(metric, op, bound, read));
-    }
-    let read = Quantity { unit, ..read };
-    let impossible =
-        (op == Op::Less && read.value <= 0.0) || (unit == Unit::Share && op == Op::Greater && read.value >= 1.0);
-    if unit == Unit::Share && read.value > 1.0 {
-        return Err((NEVER, format!("`{metric}` is a share: it is never above 100%"), such_as()));
-    }
-    if impossible {
-        let hint = if op == Op::Less {
-            format!("write `{metric} <= {bound}`")
-        } else {
-            format!("write `{metric} >= {bound}`")
-        };
-        return Err((NEVER, format!("`{metric} {} {bound}` can never pass", op.symbol()), hint));
-    }
-    Ok(read)
-}
-
-/// What to say where the bound's unit is not the metric's.
-fn misfit(metric: Metric, op: Op, bound: &str, read: Quantity) -> Fault {
-    let (unit, op) = (metric.unit(), op.symbol());
-    let such_as = format!("such as `{metric} {op} {}`", unit.example());
-    let (problem, hint) = match (metric, unit, read.unit) {
-        (Metric::Scalar(Scalar::Goodput), _, Unit::Share) => (
-            "`goodput` is a rate in requests per second, not a share".to_owned(),
-            format!("the share is called attainment: `attainment {op} {bound}`"),
-        ),
-        (_, Unit::Time, Unit::Count) => {
-            (format!("the bound `{bound}` needs a unit"), format!("write `{metric} {op} {bound}ms`"))
-        }
-        (Metric::ErrorShare(kind), _, Unit::Count) => (
-            format!("`{metric}` is a share, and `{bound}` is a count"),
-            format!("write `{metric} {op} {bound}%`, or count them: `errors.{}.count {op} {bound}`", kind.name()),
-        ),
-        (_, Unit::Share | Unit::PerSecond | Unit::TokensPerSecond, Unit::Count) => {
-            let suffix = match unit {
-                Unit::Share => "%",
-                Unit::PerSecond => "/s",
-                _ => "tok/s",
-            };
-            (format!("the bound `{bound}` needs a unit"), format!("write `{metric} {op} {bound}{suffix}`"))
-        }
-        (Metric::ErrorCount(kind), _, Unit::Share) => (
-            format!("`{metric}` is a count, and `{bound}` is a share"),
-            format!("the share is called `errors.{}`: `errors.{} {op} {bound}`", kind.name(), kind.name()),
-        ),
-        _ => (
-            format!("the unit of `{bound}` does not fit `{metric}`, which is measured in {}", unit.spellings()),
-            such_as,
-        ),
-    };
-    (UNIT, problem, hint)
-}
-
-/// `==` is for counts, 0, and shares of all or nothing.
-fn equality(op: Op, bound: Quantity) -> Result<(), Fault> {
-    let exact = bound.unit == Unit::Count || bound.value == 0.0 || (bound.unit == Unit::Share && bound.value == 1.0);
-    if op != Op::Equal || exact {
-        return Ok(());
-    }
-    Err((
-        "`==` does not fit its bound",
-        "`==` is only for counts, 0, and shares of 0% or 100%".to_owned(),
-        "a measurement is never exactly a number: write `<=` or `>=`".to_owned(),
-    ))
+    bound::equality(op, &bound).map_err(|fault| error(op_at, fault))?;
+    Ok(Parsed { metric, op, bound, bound_text, metric_at, bound_at })
 }
 
 fn mirrored(op: Op) -> Op {
@@ -264,17 +142,21 @@ pub(crate) fn turned(check: &Parsed) -> Option<String> {
     backwards.then(|| format!("{} {} {}", check.metric, mirrored(check.op).symbol(), check.bound_text))
 }
 
-/// How checks of this metric are decided where the spec does not say: a point is counted errors, or a number the run
-/// has once.
-pub(crate) fn decided(metric: Metric) -> Decide {
+/// How checks of this metric against this bound are decided where the spec does not say: a point is a counted share, or
+/// a number the run has once, of which only stored runs tell how much it varies.
+pub(crate) fn decided(metric: Metric, bound: &Bound) -> Decide {
+    let to = bound.relative().map(|relative| relative.to);
     match metric {
-        Metric::ErrorShare(_)
-        | Metric::ErrorCount(_)
-        | Metric::Scalar(_)
-        | Metric::Series(Series::SendLag, _)
-        | Metric::Series(_, Aggregate::Stddev) => Decide::Point,
-        Metric::Series(..) | Metric::Attainment => Decide::Evidence,
+        Metric::ErrorShare(_) | Metric::ErrorCount(_) => Decide::Point,
+        Metric::Attainment if to.is_some() => Decide::Point,
+        metric if is_once(metric) && to != Some(Against::Baseline) => Decide::Point,
+        Metric::Series(..) | Metric::Attainment | Metric::Scalar(_) => Decide::Evidence,
     }
+}
+
+/// Whether a run has the metric once, so that its requests say nothing of how sure it is.
+pub(crate) fn is_once(metric: Metric) -> bool {
+    matches!(metric, Metric::Scalar(_) | Metric::Series(Series::SendLag, _) | Metric::Series(_, Aggregate::Stddev))
 }
 
 /// Whether the metric has values only where answers are streamed.
@@ -326,8 +208,11 @@ mod tests {
     fn shown(text: &str) -> String {
         match parse(text) {
             Ok(check) => {
-                let Bound::Absolute(bound) = check.bound;
-                format!("{} {} {} {:?}", check.metric, check.op.symbol(), bound.value, bound.unit)
+                let bound = match check.bound {
+                    Bound::Absolute(bound) => format!("{} {:?}", bound.value, bound.unit),
+                    _ => check.bound_text,
+                };
+                format!("{} {} {bound}", check.metric, check.op.symbol())
             }
             Err(CheckError { at, problem, hint, .. }) => format!("[{}] {problem}; {hint}", &text[at]),
         }
@@ -351,6 +236,18 @@ mod tests {
             ("itl.p99 < 50ms", "itl.p99 < 50000000 Time"),
             ("icl.max < 1s", "icl.max < 1000000000 Time"),
             ("tpot.effective < 50ms", "tpot.effective < 50000000 Time"),
+            ("ttft.p50<baseline+15%", "ttft.p50 < baseline + 15%"),
+            ("ttft.p50 < baseline  +  15 %  or  1.5 s", "ttft.p50 < baseline + 15% or 1.5s"),
+            ("ttft.p50 < baseline + 20ms or 15%", "ttft.p50 < baseline + 15% or 20ms"),
+            ("ttft.p95 <= baseline - 10%", "ttft.p95 <= baseline - 10%"),
+            ("ttft.p50 < baseline", "ttft.p50 < baseline"),
+            ("tpot.mean <= reference", "tpot.mean <= reference"),
+            ("throughput.requests >= baseline + 5%", "throughput.requests >= baseline + 5%"),
+            ("throughput.requests >= reference - 0.5/s", "throughput.requests >= reference - 0.5/s"),
+            ("attainment >= baseline -2 pp", "attainment >= baseline - 2pp"),
+            ("errors.rate <= baseline", "errors.rate <= baseline"),
+            ("output_tokens.p50 >= baseline - 10", "output_tokens.p50 >= baseline - 10"),
+            ("ttft.p50 < 40%of cold", "ttft.p50 < 40% of cold"),
         ] {
             assert_eq!(shown(text), result, "{text}");
         }
@@ -409,14 +306,6 @@ mod tests {
             (">= 95%", "[>=] this check has no metric; write the metric first: `ttft.p95 >= 95%`"),
             ("ttft.p95 <", "[<] this check has no bound; such as `ttft.p95 < 800ms`"),
             (
-                "ttft.p50 < baseline + 15%",
-                "[baseline + 15%] a bound relative to a baseline is not yet supported; write a fixed bound, such as `ttft.p50 < 800ms`",
-            ),
-            (
-                "ttft.p50 < 40% of cold",
-                "[40% of cold] a bound relative to another scenario is not yet supported; write a fixed bound, such as `ttft.p50 < 800ms`",
-            ),
-            (
                 "ttft.p95 < 1s and tpot.p95 < 2s",
                 "[1s and tpot.p95 < 2s] a check has one operator, and this has more; write one check per line",
             ),
@@ -445,10 +334,174 @@ mod tests {
     }
 
     #[test]
+    fn relative_bounds_are_signed_shares_and_amounts() {
+        let read = |text: &str| parse(text).unwrap().bound.relative().unwrap();
+        let time = |millis: f64| Some(Quantity { value: millis * 1e6, unit: gate_model::Unit::Time });
+        let bound = read("ttft.p50 < reference - 15% or 20ms");
+        assert_eq!((bound.to, bound.change, bound.step), (Against::Reference, Some(-0.15), time(-20.0)));
+        let bound = read("attainment >= baseline - 2pp");
+        assert_eq!((bound.to, bound.change, bound.step), (Against::Baseline, None, Some(Quantity::share(-0.02))));
+        let bound = read("ttft.p50 < baseline");
+        assert_eq!((bound.change, bound.step), (None, None));
+        let share = Bound::ShareOf { share: 0.4, scenario: "cold".to_owned() };
+        assert_eq!(parse("ttft.p50 < 40% of cold").unwrap().bound, share);
+    }
+
+    #[test]
+    fn mistakes_in_relative_bounds_are_named() {
+        let huge = "9".repeat(400);
+        for (text, result) in [
+            (
+                "ttft.p50 < baseline +",
+                "[baseline +] `baseline +` says not how much; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "throughput.requests >= baseline -",
+                "[baseline -] `baseline -` says not how much; such as `throughput.requests >= baseline - 15%`",
+            ),
+            ("ttft.p50 < baseline 15%", "[baseline 15%] `15%` has no sign; write `baseline + 15%`"),
+            ("ttft.p50 < baseline + 15", "[baseline + 15] `15` needs a unit; write `baseline + 15%`"),
+            ("errors.rate < baseline + 2", "[baseline + 2] `2` needs a unit; write `baseline + 2pp`"),
+            (
+                "ttft.p50 < main + 10%",
+                "[main + 10%] a bound is relative to `baseline` or `reference`, not to `main`; such as `ttft.p50 < baseline + 15%`; `baseline: {from: …}` says which runs that is",
+            ),
+            (
+                "ttft.p50 < basline + 10%",
+                "[basline + 10%] a bound is relative to `baseline` or `reference`, not to `basline`; did you mean `baseline + 10%`?",
+            ),
+            (
+                "ttft.p50 < ref+10%",
+                "[ref+10%] a bound is relative to `baseline` or `reference`, not to `ref`; did you mean `reference+10%`?",
+            ),
+            (
+                "ttft.p50 < Baseline",
+                "[Baseline] a bound is relative to `baseline` or `reference`, not to `Baseline`; did you mean `baseline`?",
+            ),
+            ("ttft.p50 < baseline − 5%", "[baseline − 5%] `−` is not a sign; write `baseline - 5%`"),
+            (
+                "ttft.p50 < baseline * 1.15",
+                "[baseline * 1.15] `* 1.15` is not what can follow `baseline`; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < 1.15 * baseline",
+                "[1.15 * baseline] a bound relative to `baseline` starts with it; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < 115% of baseline",
+                "[115% of baseline] `of` goes with a scenario, and `baseline` is none; write the difference: such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < 40% of",
+                "[40% of] this bound is a share of nothing; such as `ttft.p50 < 40% of cold`, where `cold` is a scenario",
+            ),
+            (
+                "ttft.p50 < 0% of cold",
+                "[0% of cold] `0%` is not a share above 0%; such as `ttft.p50 < 40% of cold`, where `cold` is a scenario",
+            ),
+            (
+                "ttft.p50 < baseline + 2pp",
+                "[baseline + 2pp] `pp` are points of a share, and `ttft.p50` is none; write `baseline + 2%`",
+            ),
+            (
+                "attainment >= baseline - 2%",
+                "[baseline - 2%] `attainment` is a share, and shares differ in points, not in `%`; write `baseline - 2pp`",
+            ),
+            (
+                "ttft.p50 < baseline + 3/s",
+                "[baseline + 3/s] the unit of `3/s` does not fit `ttft.p50`, which is measured in us, ms, s, m, h or d; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + 15 percent",
+                "[baseline + 15 percent] `percent` is not a unit of `ttft.p50`; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + much",
+                "[baseline + much] `much` is not an amount with its unit; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + 15% or",
+                "[baseline + 15% or] `or` says not how much; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + 15% or + 20ms",
+                "[baseline + 15% or + 20ms] both amounts have the one sign in front of them; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + 15% or 20%",
+                "[baseline + 15% or 20%] `or` is between a share and an amount, and `15%` is a share already; keep the larger of the two",
+            ),
+            (
+                "ttft.p50 < baseline + 15ms or 20ms or 5%",
+                "[baseline + 15ms or 20ms or 5%] `or` is between a share and an amount, and `15ms` is an amount already; keep the larger of the two",
+            ),
+            (
+                "ttft.p50 < baseline - 100%",
+                "[baseline - 100%] `ttft.p50 < baseline - 100%` can never pass; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "goodput >= baseline - 120%",
+                "[baseline - 120%] `goodput >= baseline - 120%` allows everything; such as `goodput >= baseline - 15%`",
+            ),
+            (
+                "errors.rate < baseline",
+                "[baseline] `errors.rate < baseline` can never pass where the baseline is at 0%; write `errors.rate <= baseline`",
+            ),
+            (
+                "attainment > reference - 0pp",
+                "[reference - 0pp] `attainment > reference - 0pp` can never pass where the reference is at 100%; write `attainment >= reference - 0pp`",
+            ),
+            (
+                "errors.rate < baseline + 100pp",
+                "[baseline + 100pp] `100pp` are all there is of a share; such as `errors.rate < baseline + 2pp`",
+            ),
+            (
+                "ttft.p50 < baseline + 1001%",
+                "[baseline + 1001%] `1001%` is more than 1000%, which compares nothing; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "ttft.p50 < baseline + 99999999999999999d",
+                "[baseline + 99999999999999999d] the bound is too large; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
+                "errors.rate == baseline",
+                "[==] `==` is only for counts, 0, and shares of 0% or 100%; a measurement is never exactly a number: write `<=` or `>=`",
+            ),
+            (
+                "errors.5xx.count <= baseline + 3",
+                "[baseline + 3] `errors.5xx.count` grows with the run, so it is not compared with another's; compare the share, in points: `errors.5xx <= baseline + 2pp`",
+            ),
+            (
+                "itl.p99 < baseline + 10%",
+                "[baseline + 10%] `itl` is pooled over requests: compare `tpot` or `stall`; write `tpot.p99 < baseline + 10%`",
+            ),
+            (
+                "icl.max < reference + 10%",
+                "[reference + 10%] `icl` is pooled over requests: compare `tpot` or `stall`; write `tpot.p95 < reference + 10%`",
+            ),
+            (
+                "ttft.p95.all < baseline + 10%",
+                "[baseline + 10%] `ttft.p95.all` counts failures as endless, so it is not compared with another run's; write `ttft.p95 < baseline + 10%`, with `errors.rate <= baseline + 2pp` beside it",
+            ),
+            (
+                "stall.max < baseline + 10%",
+                "[baseline + 10%] `stall.max` is that of one request, so it is not compared with another run's; compare a percentile: `stall.p95 < baseline + 10%`",
+            ),
+        ] {
+            assert_eq!(shown(text), result, "{text}");
+        }
+        assert!(
+            shown(&format!("ttft.p50 < baseline + {huge}%"))
+                .ends_with("the bound is too large; such as `ttft.p50 < baseline + 15%`")
+        );
+    }
+
+    #[test]
     fn a_check_that_passes_when_worse_is_turned() {
         let turn = |text: &str| turned(&parse(text).unwrap());
         assert_eq!(turn("ttft.p95 > 800ms").as_deref(), Some("ttft.p95 < 800ms"));
         assert_eq!(turn("attainment < 95%").as_deref(), Some("attainment > 95%"));
+        assert_eq!(turn("ttft.p95 > baseline+15%").as_deref(), Some("ttft.p95 < baseline + 15%"));
         assert_eq!(turn("ttft.p95 < 800ms"), None);
         assert_eq!(turn("output_tokens.p50 > 10"), None);
     }

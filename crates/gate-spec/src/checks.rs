@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Aggregate, Bound, Check, Connections, Decide, Importance, Iterations, Load, Metric, Origin, Pace, Percentile,
-    Scalar, Series, Unit, Waiver,
+    Against, Aggregate, Bound, Check, Connections, Decide, Importance, Iterations, Load, Metric, Origin, Pace,
+    Percentile, Scalar, Series, Unit, Waiver,
 };
 
-use crate::check::{CheckError, Parsed, UNIT, decided, implied, needs_output, needs_stream, parse, turned};
+use crate::bound::UNIT;
+use crate::check::{CheckError, Parsed, decided, implied, is_once, needs_output, needs_stream, parse, turned};
 use crate::context::Context;
-use crate::problem::Problem;
+use crate::problem::{Problem, clip};
 use crate::raw::{RawCheck, RawSpec, RawTarget};
+use crate::reference::over_tls;
 
 /// The fewest requests a check decided by evidence is judged on.
 const FEWEST: u32 = 20;
+/// The fewest pairs whose tails are compared.
+const FEWEST_PAIRS: u32 = 30;
 
 /// A check with the path it was written at.
 struct Declared {
@@ -24,8 +28,13 @@ struct Declared {
 }
 
 impl Declared {
+    /// What its bound is relative to.
+    fn against(&self) -> Option<Against> {
+        self.parsed.bound.relative().map(|bound| bound.to)
+    }
+
     fn decided(&self) -> Decide {
-        self.raw.decide.unwrap_or_else(|| decided(self.parsed.metric))
+        self.raw.decide.unwrap_or_else(|| decided(self.parsed.metric, &self.parsed.bound))
     }
 }
 
@@ -53,6 +62,7 @@ pub(crate) fn checks(context: &mut Context, raw: &RawSpec, load: &Load) -> Vec<C
             let message = format!("`{metric}` counts requests that keep every `slo:` bound, and there is none");
             report(context, check, message, "add one, such as `slo: {ttft: 800ms, tpot: 50ms}`");
         }
+        refuse_incomparable(context, check, raw.reference.is_some());
         refuse_unmeasured(context, check, &raw.target, load.pace);
         if let Metric::Series(Series::Connect | Series::Tls, _) = metric
             && load.connections == Connections::Pooled
@@ -70,7 +80,30 @@ pub(crate) fn checks(context: &mut Context, raw: &RawSpec, load: &Load) -> Vec<C
         }
     }
     refuse_few(context, &declared, iterations, sized);
+    warn_unbounded(context, &declared);
+    let is_used = declared.iter().any(|check| check.against() == Some(Against::Reference));
+    if raw.reference.is_some() && !is_used && are_sound(context, &["reference", "require", "prefer"]) {
+        let problem = Problem::warning(context.key("reference"), "no check compares with `reference`");
+        context.problems.push(problem.hint("add one, such as `ttft.p50 < reference + 10%`, or remove it"));
+    }
     assemble(context, declared)
+}
+
+fn are_sound(context: &Context, paths: &[&str]) -> bool {
+    paths.iter().all(|path| context.is_sound(path))
+}
+
+/// Where the implied check gives way to relative ones, nothing bounds errors before there is a baseline.
+fn warn_unbounded(context: &mut Context, declared: &[Declared]) {
+    let metric = implied().0;
+    let named =
+        || declared.iter().filter(|check| check.importance == Importance::Required && check.parsed.metric == metric);
+    let is_relative = named().all(|check| check.against().is_some());
+    if let (Some(check), true, true) = (named().next(), is_relative, are_sound(context, &["require"])) {
+        let message =
+            format!("`{metric}` is bounded by what it is elsewhere alone: where that is high or unknown, by nothing");
+        warn(context, check, message, "add a fixed bound too, such as `errors.rate < 5%`");
+    }
 }
 
 fn read(context: &mut Context, list: &str, raw: &[RawCheck], importance: Importance) -> Vec<Declared> {
@@ -127,6 +160,29 @@ fn warn(context: &mut Context, check: &Declared, message: String, hint: &str) {
     context.problems.push(Problem::warning(site, message).hint(hint));
 }
 
+/// A bound needs what it is relative to.
+fn refuse_incomparable(context: &mut Context, check: &Declared, has_reference: bool) {
+    let Parsed { metric, bound, bound_text, bound_at, .. } = &check.parsed;
+    let (message, hint) = match (bound, check.against()) {
+        (Bound::ShareOf { scenario, .. }, _) => (
+            format!("there is no scenario `{}`: scenarios are not yet supported", clip(scenario)),
+            "write a fixed bound, or one relative to `baseline` or `reference`",
+        ),
+        (_, Some(Against::Reference)) if !has_reference && context.is_sound("reference") => (
+            format!("`{bound_text}` is relative to a reference, and there is none"),
+            "add one, such as `reference: {url: …}`, or give it by `--reference URL`",
+        ),
+        (_, Some(Against::Reference)) if is_once(*metric) && check.raw.decide.is_none() => {
+            let message = format!("`{metric}` is measured once in each arm, so nothing is proven against a reference");
+            warn(context, check, message, "compare it as it is, by `decide: point`, or with `baseline`");
+            return;
+        }
+        _ => return,
+    };
+    let site = context.part(&check.path, &check.raw.check, bound_at.clone());
+    context.problems.push(Problem::error(site, message).hint(hint));
+}
+
 /// A metric that this target and load never have a value of.
 fn refuse_unmeasured(context: &mut Context, check: &Declared, target: &RawTarget, pace: Pace) {
     let (metric, api) = (check.parsed.metric, target.api);
@@ -167,16 +223,12 @@ fn refuse_unmeasured(context: &mut Context, check: &Declared, target: &RawTarget
     report(context, check, message, hint);
 }
 
-fn over_tls(target: &RawTarget) -> bool {
-    let scheme = target.url.as_ref().and_then(|url| url.split_once("://"));
-    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
-}
-
 fn refuse_duplicates(context: &mut Context, declared: &[Declared]) {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     for check in declared {
-        let Parsed { metric, op, bound: Bound::Absolute(bound), .. } = &check.parsed;
-        let same = format!("{metric} {} {}", op.symbol(), bound.value);
+        let Parsed { metric, op, bound, .. } = &check.parsed;
+        // `1s` and `1000ms` are one bound.
+        let same = format!("{metric} {} {bound:?}", op.symbol());
         if let Some(first) = seen.get(&same) {
             let line = context.place(first).line;
             let message = format!("duplicate check `{}`: it is already on line {line}", check.raw.check);
@@ -203,7 +255,9 @@ fn percentile(parsed: &Parsed) -> Option<Percentile> {
 /// What the long form asks for has to have a meaning for the metric.
 fn refuse_undecidable(context: &mut Context, check: &Declared) {
     let (metric, asked) = (check.parsed.metric, check.raw.decide);
-    if asked == Some(Decide::Evidence) && decided(metric) == Decide::Point && !matches!(metric, Metric::ErrorShare(_)) {
+    let by_itself = decided(metric, &check.parsed.bound);
+    let is_counted = matches!(metric, Metric::ErrorShare(_) | Metric::Attainment);
+    if asked == Some(Decide::Evidence) && by_itself == Decide::Point && !is_counted {
         let message = format!("`{metric}` is compared as it is: there is no rule by evidence for it");
         let hint = match metric {
             Metric::ErrorCount(kind) => format!("remove `decide`, or check the share: `errors.{} < 5%`", kind.name()),
@@ -212,10 +266,10 @@ fn refuse_undecidable(context: &mut Context, check: &Declared) {
         context.error(&format!("{}.decide", check.path), message, &hint);
     } else if check.raw.confidence.is_some() && check.decided() == Decide::Point {
         let message = format!("`confidence` has no meaning here: `{metric}` is compared as it is, not by evidence");
-        let hint = match (asked, metric) {
-            (Some(_), _) => "remove `confidence`, or `decide: point`",
-            (None, Metric::ErrorShare(_)) => "remove it, or add `decide: evidence`",
-            (None, _) => "remove it",
+        let hint = match asked {
+            Some(_) => "remove `confidence`, or `decide: point`",
+            None if is_counted => "remove it, or add `decide: evidence`",
+            None => "remove it",
         };
         context.error(&format!("{}.confidence", check.path), message, hint);
     }
@@ -225,19 +279,30 @@ fn refuse_undecidable(context: &mut Context, check: &Declared) {
 fn check_size(context: &mut Context, check: &Declared, iterations: Iterations) {
     let Some(percentile) = percentile(&check.parsed) else { return };
     let metric = check.parsed.metric;
-    let (needed, base) = (percentile.least_sample(), iterations.base());
-    if needed > base {
-        let message = format!("`{metric}` needs at least {needed} iterations, and `load.iterations` ends at {base}");
-        let more = if needed <= 1_000 { format!("30..{}", needed.max(50)) } else { needed.to_string() };
-        let hint = format!("raise it, such as `iterations: {more}`, or check a percentile nearer to p50");
-        report(context, check, message, &hint);
-    }
+    let base = iterations.base();
+    let by_pairs = check.against() == Some(Against::Reference) && check.decided() == Decide::Evidence;
+    let (needed, message) = match percentile.least_sample() {
+        needed if needed > base => {
+            (needed, format!("`{metric}` needs at least {needed} iterations, and `load.iterations` ends at {base}"))
+        }
+        _ if by_pairs && percentile != Percentile::P50 && base < FEWEST_PAIRS => (
+            FEWEST_PAIRS,
+            format!(
+                "`{metric}` against a reference is judged on {FEWEST_PAIRS} pairs or more (EXC), and `load.iterations` ends at {base}"
+            ),
+        ),
+        _ => return,
+    };
+    let more = if needed <= 1_000 { format!("30..{}", needed.max(50)) } else { needed.to_string() };
+    let hint = format!("raise it, such as `iterations: {more}`, or check a percentile nearer to p50");
+    report(context, check, message, &hint);
 }
 
 fn refuse_few(context: &mut Context, declared: &[Declared], iterations: Iterations, sized: bool) {
     let first = iterations.looks().first().copied().unwrap_or(0);
-    let by_evidence = declared.iter().find(|check| check.decided() == Decide::Evidence);
-    if let (Some(check), true) = (by_evidence, sized && first < FEWEST) {
+    // What a run has once is compared with other runs, whatever their size.
+    let by_evidence = |check: &&Declared| check.decided() == Decide::Evidence && !is_once(check.parsed.metric);
+    if let (Some(check), true) = (declared.iter().find(by_evidence), sized && first < FEWEST) {
         let message = format!("{first} iterations are too few to judge `{}` by evidence", check.raw.check);
         let hint = format!(
             "start at {FEWEST} or more, such as `iterations: 30..50`, or compare the number as it is, by `decide: point`"

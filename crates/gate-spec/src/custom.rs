@@ -7,9 +7,9 @@ use crate::context::Context;
 use crate::endpoint::query_secrets;
 use crate::problem::{Problem, nearest};
 use crate::raw::{RawCustom, RawTarget};
+use crate::target::Block;
 use crate::walk::join;
 
-const BODY: &str = "target.custom.body";
 /// What is filled in inside any text, and what only stands for a whole value.
 const INSIDE: [&str; 2] = ["prompt", "model"];
 const WHOLE: [(&str, &str); 2] = [("messages", "the list of messages"), ("max_tokens", "a number")];
@@ -17,35 +17,37 @@ const WHOLE: [(&str, &str); 2] = [("messages", "the list of messages"), ("max_to
 /// The dialect, where the target's `api` is `custom`, and only there; what its path's query holds is added to `secrets`.
 pub(crate) fn custom(
     context: &mut Context,
+    block: &Block,
     raw: Option<RawCustom>,
     target: &RawTarget,
     secrets: &mut Vec<Secret>,
 ) -> Option<Custom> {
     let (api, model) = (target.api, target.model.as_deref());
     let is_custom = api == Api::Custom;
+    let (api_path, at) = (block.path("api"), block.path("custom"));
     let Some(raw) = raw else {
-        if is_custom && context.is_sound("target.custom") {
-            let message = "`target.api` is `custom`, and `target.custom` is missing";
+        if is_custom && context.is_sound(&at) {
+            let message = format!("`{api_path}` is `custom`, and `{at}` is missing");
             let hint = "describe the dialect, such as `custom: {path: /generate, body: {prompt: \"{{prompt}}\"}, text: /text}`";
-            context.error("target.api", message.to_owned(), hint);
+            context.error(&api_path, message, hint);
         }
         return None;
     };
     if !is_custom {
-        if context.is_sound("target.api") {
-            let message = format!("`target.custom` is for `api: custom`, and `target.api` is `{}`", api.name());
-            let problem = Problem::error(context.key("target.custom"), message);
+        if context.is_sound(&api_path) {
+            let message = format!("`{at}` is for `api: custom`, and `{api_path}` is `{}`", api.name());
+            let problem = Problem::error(context.key(&at), message);
             context.problems.push(problem.hint("write `api: custom`, or remove `custom`"));
         }
         return None;
     }
     let body = raw.body.map(|body| Map::from_iter(body.into_iter().map(|(name, value)| (name, tidied(value)))));
     if let Some(body) = &body
-        && context.is_sound("target.custom.body")
+        && context.is_sound(&format!("{at}.body"))
     {
-        check_body(context, model, body);
-        if let Some(path) = overwritten(body, &target.extra_body, "target.extra_body") {
-            let message = format!("`{path}` replaces what holds the prompt in `{BODY}`");
+        check_body(context, block, model, body);
+        if let Some(path) = overwritten(body, &target.extra_body, &block.path("extra_body")) {
+            let message = format!("`{path}` replaces what holds the prompt in `{at}.body`");
             context.error(&path, message, "remove it");
         }
     }
@@ -102,10 +104,11 @@ fn tidied(value: Value) -> Value {
     }
 }
 
-fn check_body(context: &mut Context, model: Option<&str>, body: &Map<String, Value>) {
+fn check_body(context: &mut Context, block: &Block, model: Option<&str>, body: &Map<String, Value>) {
+    let (at, model_path) = (block.path("custom.body"), block.path("model"));
     let (mut texts, mut keys) = (Vec::new(), Vec::new());
     for (name, value) in body {
-        let path = join(BODY, name);
+        let path = join(&at, name);
         collect(value, path.clone(), &mut texts);
         collect_keys(value, &path, &mut keys);
         keys.push((path, name));
@@ -133,15 +136,15 @@ fn check_body(context: &mut Context, model: Option<&str>, body: &Map<String, Val
     }
     let (prompt, messages, named) = (placeholder("prompt"), placeholder("messages"), placeholder("model"));
     if slips.is_empty() && !texts.iter().any(|(_, text)| holds_prompt(text)) {
-        let message = format!("`{BODY}` holds neither `{prompt}` nor `{messages}`: every request would ask the same");
-        let problem = Problem::error(context.key(BODY), message);
+        let message = format!("`{at}` holds neither `{prompt}` nor `{messages}`: every request would ask the same");
+        let problem = Problem::error(context.key(&at), message);
         let hint = format!("put one where the endpoint takes the prompt, such as `prompt: \"{prompt}\"`");
         context.problems.push(problem.hint(hint));
     }
     if let (Some((path, _)), None) = (texts.iter().find(|(_, text)| text.contains(&named)), model)
-        && context.is_sound("target.model")
+        && context.is_sound(&model_path)
     {
-        let message = format!("`{path}` holds `{named}`, and `target.model` is missing");
+        let message = format!("`{path}` holds `{named}`, and `{model_path}` is missing");
         context.error(path, message, "add `model: …` to `target`, or write the name here");
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Headers,
     /// Any map.
     Free,
+    /// A list of single values.
+    List(Leaf),
     /// A list of checks.
     Checks,
     /// Faults of the simulated engine, by request number or range of them.
@@ -94,6 +96,10 @@ pub(crate) enum Leaf {
     Seed,
     /// `A..B` or `N`.
     Iterations,
+    /// Which baselines are asked for.
+    From,
+    /// Where baselines are kept.
+    Store,
     /// One of these words; the second are in the product, but not in this version.
     Word(&'static [&'static str], &'static [&'static str]),
 }

@@ -6,6 +6,7 @@ use gate_model::{Quantity, QuantityError, Unit};
 use jiff::civil::Date;
 use serde_yaml::{Mapping, Value};
 
+use crate::baseline;
 use crate::field::{Leaf, Least};
 use crate::problem::nearest;
 
@@ -26,11 +27,11 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    fn new(problem: impl Display, hint: impl Display) -> Self {
+    pub(crate) fn new(problem: impl Display, hint: impl Display) -> Self {
         Self { problem: problem.to_string(), hint: hint.to_string(), fix: None }
     }
 
-    fn fix(self, fix: impl Display) -> Self {
+    pub(crate) fn fix(self, fix: impl Display) -> Self {
         Self { fix: Some(fix.to_string()), ..self }
     }
 }
@@ -124,6 +125,8 @@ impl Leaf {
                 .map(Value::from)
                 .map_err(|_| Flaw::new("must be a whole number from 0 to 18446744073709551615", "such as `seed: 0`")),
             Self::Iterations => iterations(text),
+            Self::From => baseline::from(text).map(|_| Value::from(text)),
+            Self::Store => baseline::store(text).map(|_| Value::from(text)),
             Self::Word(words, later) => word(text, words, later),
         }
     }

@@ -8,6 +8,9 @@
 //! Nothing here reads a file or the environment: both are arguments.
 
 mod aws;
+mod baseline;
+mod bound;
+mod change;
 mod check;
 mod checks;
 mod context;
@@ -21,6 +24,7 @@ mod length;
 mod overlay;
 mod problem;
 mod raw;
+mod reference;
 mod resolve;
 mod schema;
 mod source;
@@ -40,6 +44,7 @@ use raw::RawSpec;
 use source::Source;
 use yaml::{Site, TEXT_LIMIT};
 
+pub use change::{changes, judged_by};
 pub use schema::json_schema;
 
 /// The most diagnostics that are returned; nobody reads more at once.
@@ -50,7 +55,7 @@ const DIAGNOSTICS_LIMIT: usize = 100;
 pub struct Overlay {
     /// The flag, such as `--set` or `--target`.
     pub flag: String,
-    /// The dotted path, such as `load.rps`; `--target` is `target.url`.
+    /// The dotted path, such as `load.rps`; `--target` is `target.url`, and `--reference` is `reference.url`.
     pub path: String,
     /// The value as typed: one value as it is, a list or map as YAML. Variables in it are not filled in.
     pub value: String,

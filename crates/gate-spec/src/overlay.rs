@@ -24,8 +24,10 @@ pub(crate) fn apply(root: &mut Node, overlays: &[Overlay]) -> Vec<Problem> {
             Ok(node) => put(root, (ROOT, None), &segments, node, site),
             Err(mut found) => problems.append(&mut found),
         }
-        if overlay.path == "target.url" && overlay.value.trim() != "sim" {
-            drop_sim(root);
+        if let [block @ ("target" | "reference"), "url"] = segments.as_slice()
+            && overlay.value.trim() != "sim"
+        {
+            drop_sim(root, block);
         }
     }
     problems
@@ -34,10 +36,17 @@ pub(crate) fn apply(root: &mut Node, overlays: &[Overlay]) -> Vec<Problem> {
 /// What was overlaid, for reports: without what must not be shown.
 pub(crate) fn overrides(overlays: &[Overlay]) -> Vec<Override> {
     let shown = |overlay: &Overlay| {
-        let below = ["target.key", "target.headers", "target.extra_body", "target.custom.body"];
-        let secret = ["target", "target.custom"].contains(&overlay.path.as_str())
-            || below.iter().any(|path| {
-                overlay.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        let below = ["key", "headers", "extra_body", "custom.body"];
+        let key = match overlay.path.split_once('.') {
+            Some(("target" | "reference", key)) => Some(key),
+            _ => None,
+        };
+        let secret = ["target", "reference"].contains(&overlay.path.as_str())
+            || key == Some("custom")
+            || key.is_some_and(|key| {
+                let is_below =
+                    |path: &&str| key.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+                below.iter().any(is_below)
             })
             || has_url_credentials(&overlay.value);
         if secret { REDACTED.to_owned() } else { overlay.value.clone() }
@@ -156,9 +165,9 @@ fn put(
 }
 
 /// A URL from a flag replaces a simulated engine.
-fn drop_sim(root: &mut Node) {
+fn drop_sim(root: &mut Node, block: &str) {
     let Content::Mapping(entries) = &mut root.content else { return };
-    let target = entries.iter_mut().find(|entry| entry.key.text == "target");
+    let target = entries.iter_mut().find(|entry| entry.key.text == block);
     if let Some(Entry { value: Node { content: Content::Mapping(entries), .. }, .. }) = target {
         entries.retain(|entry| entry.key.text != "sim");
     }

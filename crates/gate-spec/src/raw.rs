@@ -11,18 +11,20 @@ pub(crate) struct RawSpec {
     pub(crate) version: Option<u32>,
     pub(crate) name: Option<String>,
     pub(crate) target: RawTarget,
+    pub(crate) reference: Option<RawTarget>,
     pub(crate) load: RawLoad,
     pub(crate) prompts: RawPrompts,
     pub(crate) slo: Slo,
     pub(crate) timeouts: gate_model::Timeouts,
     pub(crate) outcomes: Outcomes,
+    pub(crate) baseline: RawBaseline,
     #[serde(default)]
     pub(crate) require: Vec<RawCheck>,
     #[serde(default)]
     pub(crate) prefer: Vec<RawCheck>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawTarget {
     pub(crate) url: Option<String>,
     pub(crate) sim: Option<RawSim>,
@@ -41,7 +43,7 @@ pub(crate) struct RawTarget {
     pub(crate) ready: RawReady,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawCustom {
     pub(crate) path: Option<String>,
     pub(crate) body: Option<serde_json::Map<String, serde_json::Value>>,
@@ -51,19 +53,19 @@ pub(crate) struct RawCustom {
     pub(crate) framing: CustomFraming,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawUsage {
     pub(crate) input: Option<String>,
     pub(crate) output: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawReady {
     pub(crate) within: Nanos,
     pub(crate) path: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawSim {
     pub(crate) ttft: RawLatency,
     pub(crate) tpot: RawLatency,
@@ -87,12 +89,12 @@ pub(crate) struct RawWarmingUp {
 }
 
 /// `{}` is `none`; an absent key is no `OrNone` at all.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct OrNone<T> {
     pub(crate) value: Option<T>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RawLatency {
     pub(crate) mean: Option<Nanos>,
     pub(crate) stddev: Nanos,
@@ -140,6 +142,17 @@ pub(crate) struct RawLength {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     pub(crate) shape: Shape,
+}
+
+/// Its texts are those that `baseline.rs` reads.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawBaseline {
+    pub(crate) from: String,
+    pub(crate) runs: u32,
+    pub(crate) store: String,
+    pub(crate) class: Option<String>,
+    #[serde(default)]
+    pub(crate) fallback: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

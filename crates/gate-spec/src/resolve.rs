@@ -4,13 +4,15 @@ use gate_model::{
     Api, Clock, Endpoint, GateSpec, Http, Iterations, Length, Load, Pace, PerSecond, PromptSpec, Secret, Slo, UnixUrl,
 };
 
+use crate::baseline::baseline;
 use crate::checks::checks;
 use crate::context::Context;
 use crate::length::{LEAST_MASS, mass};
 use crate::problem::Problem;
 use crate::raw::{RawLength, RawLoad, RawPrompts, RawSpec};
+use crate::reference::{check_arms, reference};
 use crate::table::LONGEST;
-use crate::target::target;
+use crate::target::{Block, target};
 
 /// What a gate is made of, with the credentials its URL holds.
 pub(crate) struct Built {
@@ -19,24 +21,32 @@ pub(crate) struct Built {
 }
 
 /// Builds the gate; whether it can be used depends on the problems left in the context.
-pub(crate) fn build(context: &mut Context, raw: RawSpec, file: &str) -> Built {
+pub(crate) fn build(context: &mut Context, mut raw: RawSpec, file: &str) -> Built {
     let mut secrets = Vec::new();
     let load = load(context, &raw.load);
     let checks = checks(context, &raw, &load);
     let prompts = prompts(context, raw.prompts, raw.target.api);
     refuse_unmeasured(context, raw.slo, raw.target.api, raw.target.stream);
-    let target = target(context, raw.target, &mut secrets);
-    refuse_unspoken(context, &load, &target.endpoint);
+    let reference = raw.reference.take().map(|own| reference(context, own, &raw.target, &mut secrets));
+    let target = target(context, &Block::target(), raw.target, &mut secrets);
+    for endpoint in [Some(&target), reference.as_ref()].into_iter().flatten().map(|target| &target.endpoint) {
+        refuse_unspoken(context, &load, endpoint);
+    }
+    if let Some(reference) = &reference {
+        check_arms(context, &target, reference);
+    }
     let spec = GateSpec {
         version: raw.version.unwrap_or(1),
         name: raw.name.unwrap_or_default(),
         file: file.to_owned(),
         target,
+        reference,
         load,
         prompts,
         slo: raw.slo,
         timeouts: raw.timeouts,
         outcomes: raw.outcomes,
+        baseline: baseline(raw.baseline),
         checks,
         overrides: Vec::new(),
     };

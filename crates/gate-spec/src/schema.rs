@@ -3,6 +3,7 @@
 use gate_model::{Direction, Metric, Series};
 use serde_json::{Map, Value, json};
 
+use crate::baseline;
 use crate::field::{Field, Kind, Leaf, Least, Presence};
 use crate::leaf;
 use crate::table::{CHECK, FAULT, ROOT};
@@ -10,6 +11,7 @@ use crate::table::{CHECK, FAULT, ROOT};
 /// Where a text may stand in for a value: it holds a variable.
 const VARIABLE: &str = r"\$\{";
 const TIME: &str = r"^\s*[0-9.]+\s*(ns|us|µs|μs|ms|s|m|h|d)\s*$";
+const QUANTITY: &str = r"[0-9.]+\s*[a-zµμ%/]*";
 const PERCENT: &str = r"^\s*[0-9.]+\s*%\s*$";
 
 /// The JSON Schema of a gate spec: every key that is supported, with its description and default.
@@ -36,11 +38,14 @@ fn check() -> Value {
         let op = if metric.direction() == Direction::Higher { ">=" } else { "<" };
         Some(format!("{name} {op} {}", metric.unit().example()))
     };
-    let examples: Vec<_> = Metric::common_names().into_iter().filter_map(example).collect();
+    let relative = ["ttft.p50 < baseline + 15% or 20ms", "ttft.p50 < reference + 10%", "attainment >= baseline - 2pp"];
+    let fixed = Metric::common_names().into_iter().filter_map(example);
+    let examples: Vec<_> = fixed.chain(relative.map(str::to_owned)).collect();
+    let relative = format!(r"(baseline|reference)(\s*[+-]\s*{QUANTITY}(\s*or\s*{QUANTITY})?)?");
     json!({
         "description": "METRIC OPERATOR BOUND: the condition that passes, such as `ttft.p95 < 800ms`.",
         "type": "string",
-        "pattern": format!(r"^\s*[a-z0-9_.]+\s*(<|<=|>|>=|==)\s*[0-9.]+\s*[a-zµμ%/]*\s*$|{VARIABLE}"),
+        "pattern": format!(r"^\s*[a-z0-9_.]+\s*(<|<=|>|>=|==)\s*({QUANTITY}|{relative})\s*$|{VARIABLE}"),
         "examples": examples,
     })
 }
@@ -76,6 +81,7 @@ fn property(field: &Field) -> Value {
         }
         Kind::Headers => json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
         Kind::Free => json!({"type": "object"}),
+        Kind::List(leaf) => json!({"type": "array", "items": value(*leaf)}),
         Kind::Checks => json!({
             "type": "array",
             "items": {"anyOf": [{"$ref": "#/definitions/check"}, {"$ref": "#/definitions/long_check"}]}
@@ -160,6 +166,8 @@ fn value(leaf: Leaf) -> Value {
         }
         Leaf::Warmup => json!({"type": ["integer", "string"], "minimum": 0, "maximum": 1000, "pattern": VARIABLE}),
         Leaf::Seed => json!({"type": ["integer", "string"], "minimum": 0, "pattern": VARIABLE}),
+        Leaf::From => json!({"type": "string", "pattern": or_variable(baseline::FROM)}),
+        Leaf::Store => json!({"type": "string", "minLength": 1}),
         Leaf::Iterations => {
             let pattern = or_variable(r"^\s*[0-9]+\s*(\.\.\s*[0-9]+\s*)?$");
             json!({"type": ["integer", "string"], "minimum": 1, "pattern": pattern})

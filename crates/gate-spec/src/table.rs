@@ -17,17 +17,21 @@ pub(crate) const ROOT: &[Field] = &[
         "The gate's name: letters, digits, `-`, `_` and `.`; outputs go to `.gate/NAME/`.",
     ),
     Field::required("target", Kind::Map(TARGET), "The endpoint under test."),
+    Field::optional(
+        "reference",
+        Kind::Map(TARGET),
+        "What the target is compared with side by side: requests go out in pairs, one to each with the same prompt, and what `load` counts holds for each. It needs `url` or `sim`; every other key that is left out is the target's, but `custom`, `extra_body` and `max_tokens_field` only where `api` is the same, `tls` only over https, and `key`, `headers` and a body that names a credential only where scheme and host are the same, so that none is sent elsewhere unasked.",
+    ),
     Field::section("load", LOAD, "How many requests are sent, and when."),
     Field::section("prompts", PROMPTS, "What is sent."),
     Field::section("slo", SLO, "The service level objective of one request, which `attainment` and `goodput` count."),
     Field::section("timeouts", TIMEOUTS, "Deadlines of each request, and of the run."),
     Field::section("outcomes", OUTCOMES, "What outcomes other than violated and met do to the exit code."),
+    Field::section("baseline", BASELINE, "Which stored runs checks such as `ttft.p50 < baseline + 15%` compare with."),
     Field::optional("require", Kind::Checks, "Checks whose violation breaks the build, such as `ttft.p95 < 800ms`."),
     Field::optional("prefer", Kind::Checks, "Checks whose violation is a warning."),
-    Field::later("reference"),
     Field::later("scenarios"),
     Field::later("run"),
-    Field::later("baseline"),
     Field::later("budget"),
     Field::later("prices"),
     Field::later("abort"),
@@ -264,7 +268,12 @@ const FAULTS: &[Field] = &[
     Field::default("truncate", Leaf::Share, "0%", "The stream is closed in the middle, with no end."),
     Field::default("empty", Leaf::Share, "0%", "The stream ends well, with no token."),
     Field::default("html_200", Leaf::Share, "0%", "An HTML page with status 200."),
-    Field::default("slow_headers", Leaf::Share, "0%", "Status and headers come late, by `target.sim.slow_headers`."),
+    Field::default(
+        "slow_headers",
+        Leaf::Share,
+        "0%",
+        "Status and headers come late, by `slow_headers` beside `faults`.",
+    ),
 ];
 
 const LOAD: &[Field] = &[
@@ -426,6 +435,32 @@ const OUTCOMES: &[Field] = &[
     Field::default("invalid", POLICY, "fail", "A required check that could not be measured; `fail` exits 3."),
 ];
 
+const BASELINE: &[Field] = &[
+    Field::default(
+        "from",
+        Leaf::From,
+        "merge-base",
+        "Which baselines are used; `merge-base`: the newest at or before the commit where the change forked off; `branch:NAME`: the newest in that branch's history; `last:N`: the newest N, whatever they measured; `pin:ID`: that one; a file's name with its folder, or ending in .json or .jsonl: that file.",
+    ),
+    Field::default("runs", Leaf::Count { least: 1, most: 20 }, "5", "How many runs are used at most."),
+    Field::default(
+        "store",
+        Leaf::Store,
+        ".gate/baselines",
+        "Where baselines are kept: a folder, or `git:REF` for a ref of this repository, such as `git:refs/gate/baselines`.",
+    ),
+    Field::optional(
+        "class",
+        Kind::Leaf(Leaf::Text),
+        "A label for the runner and its hardware; only baselines with the same one are used.",
+    ),
+    Field::optional(
+        "fallback",
+        Kind::List(Leaf::From),
+        "What is asked for, in this order, where `from` gives none, such as `[branch:main, last:5]`.",
+    ),
+];
+
 /// The long form of a check.
 pub(crate) const CHECK: &[Field] = &[
     Field::required("check", Kind::Leaf(Leaf::Check), "The check, such as `ttft.p95 < 800ms`."),
@@ -437,7 +472,7 @@ pub(crate) const CHECK: &[Field] = &[
     Field::optional(
         "decide",
         Kind::Leaf(Leaf::Word(&["evidence", "point"], &[])),
-        "`evidence`: by what the requests prove; `point`: by comparing the number seen. Where absent, the metric decides.",
+        "`evidence`: by what the requests prove; `point`: by comparing the number seen. Where absent, the metric and the kind of bound decide.",
     ),
     Field::optional("waive", Kind::Map(WAIVE), "Lets the check through until a day; reports say so."),
 ];

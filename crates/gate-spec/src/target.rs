@@ -1,4 +1,4 @@
-//! The endpoint under test: the rules between its keys.
+//! An endpoint, under test or for reference: the rules between its keys.
 
 use gate_model::{
     Api, Delivery, Endpoint, EngineParams, Faults, Header, Latency, MaxTokensField, Ready, ReadyPath, Secret, Target,
@@ -12,14 +12,38 @@ use crate::endpoint;
 use crate::problem::Problem;
 use crate::raw::{RawLatency, RawSim, RawTarget};
 
-/// The target; credentials that are no values of the spec are added to `secrets`.
-pub(crate) fn target(context: &mut Context, mut raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
-    let endpoint = endpoint(context, raw.url.take(), raw.sim.take(), secrets);
-    check_tls(context, &raw.tls, &endpoint);
-    check_api(context, raw.api, raw.max_tokens_field, raw.stream);
-    check_model(context, raw.api, raw.model.as_deref(), &endpoint);
-    check_extra_body(context, raw.api, &raw.extra_body);
-    let custom = custom(context, raw.custom.take(), &raw, secrets);
+/// The block of the spec that an endpoint is read from.
+pub(crate) struct Block {
+    /// `target` or `reference`.
+    pub(crate) name: &'static str,
+    /// Its keys whose values are the target's.
+    pub(crate) inherited: Vec<&'static str>,
+    /// Whether credentials are taken from the environment where the spec has none.
+    pub(crate) asks_environment: bool,
+}
+
+impl Block {
+    /// The target's own.
+    pub(crate) fn target() -> Self {
+        Self { name: "target", inherited: Vec::new(), asks_environment: true }
+    }
+
+    /// Where the value of a key stands in the spec, so that what is wrong with it is said there, and once.
+    pub(crate) fn path(&self, key: &str) -> String {
+        let first = key.split('.').next().unwrap_or(key);
+        let name = if self.inherited.contains(&first) { "target" } else { self.name };
+        format!("{name}.{key}")
+    }
+}
+
+/// The endpoint of a block; credentials that are no values of the spec are added to `secrets`.
+pub(crate) fn target(context: &mut Context, block: &Block, mut raw: RawTarget, secrets: &mut Vec<Secret>) -> Target {
+    let endpoint = endpoint(context, block, raw.url.take(), raw.sim.take(), secrets);
+    check_tls(context, block, &raw.tls, &endpoint);
+    check_api(context, block, raw.api, raw.max_tokens_field, raw.stream);
+    check_model(context, block, raw.api, raw.model.as_deref(), &endpoint);
+    check_extra_body(context, block, raw.api, &raw.extra_body);
+    let custom = custom(context, block, raw.custom.take(), &raw, secrets);
     let headers = raw.headers.iter().filter_map(|(name, value)| {
         let (name, value) = (name.as_str()?.to_owned(), Secret::new(value.as_str()?));
         Some(Header { name, value })
@@ -44,44 +68,52 @@ pub(crate) fn target(context: &mut Context, mut raw: RawTarget, secrets: &mut Ve
         tls: raw.tls,
         ready: Ready { within: raw.ready.within, path },
     };
-    aws::authorise(context, &mut target, secrets);
+    aws::authorise(context, block, &mut target, secrets);
     target
 }
 
 /// What a dialect has no use for.
-fn check_api(context: &mut Context, api: Api, max_tokens_field: MaxTokensField, stream: bool) {
+fn check_api(context: &mut Context, block: &Block, api: Api, max_tokens_field: MaxTokensField, stream: bool) {
+    let path = block.path("max_tokens_field");
     if max_tokens_field == MaxTokensField::MaxCompletionTokens && api != Api::OpenaiChat {
-        let message = format!("`target.max_tokens_field` is for `openai-chat`, and `target.api` is `{}`", api.name());
-        context.error("target.max_tokens_field", message, "remove it: this dialect has one such field");
+        let message = format!("`{path}` is for `openai-chat`, and `{}` is `{}`", block.path("api"), api.name());
+        context.error(&path, message, "remove it: this dialect has one such field");
     }
-    if !api.generates() && stream && context.is_written("target.stream") && context.is_sound("target.stream") {
-        let message = format!("`target.stream` is true, and the answers of `{}` are one body", api.name());
-        context.error("target.stream", message, "remove it");
+    let path = block.path("stream");
+    if !api.generates() && stream && context.is_written(&path) && context.is_sound(&path) {
+        let message = format!("`{path}` is true, and the answers of `{}` are one body", api.name());
+        context.error(&path, message, "remove it");
     }
 }
 
 /// Where the model is part of the route there must be one, unless the URL has it already.
-fn check_model(context: &mut Context, api: Api, model: Option<&str>, endpoint: &Endpoint) {
-    let path = match endpoint {
+fn check_model(context: &mut Context, block: &Block, api: Api, model: Option<&str>, endpoint: &Endpoint) {
+    let url = match endpoint {
         Endpoint::Url(url) => url.split('?').next().unwrap_or("").trim_end_matches('/'),
         Endpoint::Sim(_) => "",
     };
     let has_route = match api {
-        Api::Gemini => ["/models/", "/endpoints/"].iter().any(|segment| path.contains(segment)),
-        Api::BedrockConverse => path.ends_with("/converse-stream") || path.ends_with("/converse"),
-        Api::BedrockInvoke => path.ends_with("/invoke-with-response-stream") || path.ends_with("/invoke"),
-        Api::Triton => path.ends_with("/generate_stream") || path.ends_with("/generate"),
+        Api::Gemini => ["/models/", "/endpoints/"].iter().any(|segment| url.contains(segment)),
+        Api::BedrockConverse => url.ends_with("/converse-stream") || url.ends_with("/converse"),
+        Api::BedrockInvoke => url.ends_with("/invoke-with-response-stream") || url.ends_with("/invoke"),
+        Api::Triton => url.ends_with("/generate_stream") || url.ends_with("/generate"),
         _ => return,
     };
-    let is_sound = context.is_sound("target.model") && context.is_sound("target.url");
+    let path = block.path("model");
+    let is_sound = context.is_sound(&path) && context.is_sound(&block.path("url"));
     if model.is_none() && !has_route && is_sound {
-        let message = format!("`target.model` is missing: the route of `{}` has the model in it", api.name());
-        context.error("target.model", message, "add `model: …`, or write the whole route as the URL");
+        let message = format!("`{path}` is missing: the route of `{}` has the model in it", api.name());
+        context.error(&path, message, "add `model: …`, or write the whole route as the URL");
     }
 }
 
 /// Fields that gate fills in cannot be filled in twice; the body of `custom` is the spec's own.
-fn check_extra_body(context: &mut Context, api: Api, extra_body: &serde_json::Map<String, serde_json::Value>) {
+fn check_extra_body(
+    context: &mut Context,
+    block: &Block,
+    api: Api,
+    extra_body: &serde_json::Map<String, serde_json::Value>,
+) {
     let prompts: &[&str] = match api {
         Api::OpenaiChat | Api::Anthropic | Api::BedrockConverse | Api::BedrockInvoke | Api::Cohere => &["messages"],
         Api::OpenaiCompletions | Api::Llamacpp => &["prompt"],
@@ -93,39 +125,41 @@ fn check_extra_body(context: &mut Context, api: Api, extra_body: &serde_json::Ma
         Api::Triton => &["text_input"],
         Api::Custom => return,
     };
-    let stream = ("stream", "remove it; `target.stream` says whether answers stream");
+    let says = format!("remove it; `{}` says whether answers stream", block.path("stream"));
+    let stream = ("stream", says.as_str());
     for (key, hint) in prompts.iter().map(|key| (*key, "remove it")).chain([stream]) {
         if extra_body.contains_key(key) {
-            let path = format!("target.extra_body.{key}");
+            let path = block.path(&format!("extra_body.{key}"));
             context.error(&path, format!("`{path}`: gate sets this itself"), hint);
         }
     }
 }
 
 /// Certificates are checked over https, and there always.
-fn check_tls(context: &mut Context, tls: &Tls, endpoint: &Endpoint) {
+fn check_tls(context: &mut Context, block: &Block, tls: &Tls, endpoint: &Endpoint) {
+    let (at, name) = (block.path("tls"), block.name);
     let plain = match endpoint {
         Endpoint::Sim(_) => Some("the simulated engine"),
         Endpoint::Url(url) if UnixUrl::parse(url).is_some() => Some("a Unix socket"),
         Endpoint::Url(url) => url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| "an http URL"),
     };
     if let Some(plain) = plain.filter(|_| *tls != Tls::default()) {
-        let message = format!("`target.tls` is for https, and the target is {plain}");
-        let problem = Problem::error(context.key("target.tls"), message);
+        let problem = Problem::error(context.key(&at), format!("`{at}` is for https, and the {name} is {plain}"));
         context.problems.push(problem.hint("remove it, or write an https URL"));
         return;
     }
     for (name, file) in [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)] {
         if file.as_ref().is_some_and(|file| file.contains("-----BEGIN") || file.contains('\n')) {
-            let path = format!("target.tls.{name}");
+            let path = format!("{at}.{name}");
             let message = format!("`{path}` is the name of a file, and holds what looks like its text");
             context.error(&path, message, "write the text to a file, and its name here");
         }
     }
     if tls.insecure {
-        let message = "`target.tls.insecure` accepts any certificate: whoever answers need not be the target, and gets \
-                       the key";
-        let problem = Problem::warning(context.site("target.tls.insecure"), message);
+        let path = format!("{at}.insecure");
+        let message =
+            format!("`{path}` accepts any certificate: whoever answers need not be the {name}, and gets the key");
+        let problem = Problem::warning(context.site(&path), message);
         context.problems.push(problem.hint("trust the server's own authority instead: `tls: {ca: FILE}`"));
     }
     let (alone, missing, what) = match (&tls.cert, &tls.key) {
@@ -133,26 +167,33 @@ fn check_tls(context: &mut Context, tls: &Tls, endpoint: &Endpoint) {
         (None, Some(_)) => ("key", "cert", "the PEM file of the certificate it belongs to"),
         _ => return,
     };
-    if context.is_sound("target.tls.cert") && context.is_sound("target.tls.key") {
-        let message = format!("`target.tls.{alone}` comes without `target.tls.{missing}`");
-        let problem = Problem::error(context.key(&format!("target.tls.{alone}")), message);
+    if context.is_sound(&format!("{at}.cert")) && context.is_sound(&format!("{at}.key")) {
+        let message = format!("`{at}.{alone}` comes without `{at}.{missing}`");
+        let problem = Problem::error(context.key(&format!("{at}.{alone}")), message);
         context.problems.push(problem.hint(format!("add `{missing}: FILE`, {what}, or remove `{alone}`")));
     }
 }
 
-fn endpoint(context: &mut Context, url: Option<String>, sim: Option<RawSim>, secrets: &mut Vec<Secret>) -> Endpoint {
+fn endpoint(
+    context: &mut Context,
+    block: &Block,
+    url: Option<String>,
+    sim: Option<RawSim>,
+    secrets: &mut Vec<Secret>,
+) -> Endpoint {
+    let (name, url_path, sim_path) = (block.name, block.path("url"), block.path("sim"));
     let engine = |context: &mut Context, sim: Option<RawSim>| {
-        Endpoint::Sim(Box::new(sim.map_or_else(EngineParams::default, |sim| engine(context, sim))))
+        Endpoint::Sim(Box::new(sim.map_or_else(EngineParams::default, |sim| engine(context, &sim_path, sim))))
     };
     match (url, sim) {
         (Some(url), sim) if url.eq_ignore_ascii_case("sim") => {
-            if let Some(name) = context.variable("target.url") {
-                let message = format!("`target.url` is the simulated engine, and comes from `${{{name}}}`");
+            if let Some(variable) = context.variable(&url_path) {
+                let message = format!("`{url_path}` is the simulated engine, and comes from `${{{variable}}}`");
                 let hint = "a simulated engine must be written literally, `url: sim`, so that a missing variable \
                             never tests it by accident";
-                context.error("target.url", message, hint);
+                context.error(&url_path, message, hint);
             } else if url != "sim" {
-                context.error("target.url", format!("`target.url` is `{url}`"), "write `url: sim`");
+                context.error(&url_path, format!("`{url_path}` is `{url}`"), "write `url: sim`");
             }
             engine(context, sim)
         }
@@ -160,23 +201,22 @@ fn endpoint(context: &mut Context, url: Option<String>, sim: Option<RawSim>, sec
             match endpoint::parse(&url) {
                 Ok(found) => secrets.extend(found),
                 Err(error) => {
-                    let from = context.variable("target.url");
+                    let from = context.variable(&url_path);
                     let from = from.map_or_else(String::new, |name| format!("; its value comes from `${{{name}}}`"));
-                    let message = format!("`target.url` {error}{from}");
-                    context.error("target.url", message, error.hint());
+                    context.error(&url_path, format!("`{url_path}` {error}{from}"), error.hint());
                 }
             }
             Endpoint::Url(url)
         }
         (Some(_), Some(_)) => {
-            let problem = Problem::error(context.key("target.sim"), "`target` has both `url` and `sim`");
+            let problem = Problem::error(context.key(&sim_path), format!("`{name}` has both `url` and `sim`"));
             context.problems.push(problem.hint("keep one of the two"));
             Endpoint::Url(String::new())
         }
         (None, Some(sim)) => engine(context, Some(sim)),
         (None, None) => {
-            if context.is_sound("target.url") && context.is_sound("target.sim") {
-                let problem = Problem::error(context.key("target"), "`target` has neither `url` nor `sim`");
+            if context.is_sound(&url_path) && context.is_sound(&sim_path) {
+                let problem = Problem::error(context.key(name), format!("`{name}` has neither `url` nor `sim`"));
                 context.problems.push(problem.hint("add `url: http://127.0.0.1:8000/v1`, or `sim: {}`"));
             }
             Endpoint::Url(String::new())
@@ -184,12 +224,13 @@ fn endpoint(context: &mut Context, url: Option<String>, sim: Option<RawSim>, sec
     }
 }
 
-fn engine(context: &mut Context, sim: RawSim) -> EngineParams {
+fn engine(context: &mut Context, path: &str, sim: RawSim) -> EngineParams {
     let sum = all(&sim.faults);
     // Shares in binary may sum to a little over one.
     if sum > 1.0 + 1e-9 {
-        let message = format!("`target.sim.faults` add up to {}%", (sum * 1e6).round() / 1e4);
-        context.error("target.sim.faults", message, "together they are at most 100% of the requests");
+        let path = format!("{path}.faults");
+        let message = format!("`{path}` add up to {}%", (sum * 1e6).round() / 1e4);
+        context.error(&path, message, "together they are at most 100% of the requests");
     }
     EngineParams {
         ttft: latency(&sim.ttft),

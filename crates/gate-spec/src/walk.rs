@@ -99,7 +99,8 @@ impl Walk<'_> {
         if node.is_null() && !matches!(node.site, Site::Flag(_)) {
             let hint = match field.kind {
                 Kind::Map(fields)
-                    if matches!(field.presence, Presence::Optional) && !fields.iter().any(Field::is_required) =>
+                    if matches!(field.presence, Presence::Optional)
+                        && !fields.iter().any(|field| field.is_required() || field.name == "url") =>
                 {
                     format!("write `{}: {{}}` for its defaults, or remove the key", field.name)
                 }
@@ -135,6 +136,7 @@ impl Walk<'_> {
                     None
                 }
             },
+            Kind::List(leaf) => self.list(node, leaf, path),
             Kind::Checks => self.checks(node, path),
             Kind::Script => self.script(node, path),
             Kind::Later => None,
@@ -246,6 +248,20 @@ impl Walk<'_> {
         Some(Value::Mapping(values))
     }
 
+    fn list(&mut self, node: &Node, leaf: Leaf, path: &str) -> Option<Value> {
+        let Content::Sequence(items) = &node.content else {
+            let problem = Problem::error(node.site, format!("`{path}` must be a list, not {}", node.noun()));
+            self.report(path, problem.hint(format!("put it in brackets: `{}: […]`", last(path))));
+            return None;
+        };
+        let items = (0_usize..).zip(items).filter_map(|(at, item)| {
+            let path = format!("{path}[{at}]");
+            self.spot(item, &path, None);
+            self.leaf(item, leaf, &path)
+        });
+        Some(Value::Sequence(items.collect()))
+    }
+
     /// Any value, plain scalars by YAML's core schema.
     fn free(&mut self, node: &Node, path: &str) -> Option<Value> {
         self.spot(node, path, None);
@@ -280,7 +296,7 @@ impl Walk<'_> {
     /// Takes a credential into custody. A header that is neither named like one nor filled from the
     /// environment is no credential: keeping `x-team: inference` would blank out a common word everywhere.
     fn keep_secret(&mut self, filled: &Filled, path: &str) {
-        let header = path.strip_prefix("target.headers.");
+        let header = path.split_once(".headers.").map(|(_, name)| name);
         if filled.values.is_empty() && header.is_some_and(|name| !looks_secret(name)) {
             return;
         }

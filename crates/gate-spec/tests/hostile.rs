@@ -173,7 +173,20 @@ mod tests {
         }
 
         #[test]
-        fn no_overlay_panics(path in "[a-z_.]{0,20}|(load|target|slo|prompts)[.](rps|sim|ttft|key|extra_body|headers)([.][a-z]{1,5}){0,2}", value in ".{0,30}") {
+        fn no_relative_check_panics(
+            bound in "(baseline|reference|[a-zé−]{0,8}) ?[+−*-]? ?[0-9.]{0,12} ?(%|pp|ms|/s|%  of|of|é)?( ?or ?[0-9.+-]{0,3}[%a-z]{0,3})?",
+            metric in "ttft.p50|ttft.max|attainment|goodput|errors.rate|errors.rate.count|itl.p99|output_tokens.mean",
+            block in "[a-z:/._@-]{0,12}|(git|branch|last|pin|refs)[:/][a-z0-9/.*^~-]{0,8}",
+        ) {
+            let text = format!(
+                "version: 1\nname: x\ntarget: {{url: sim}}\nreference: {{url: '{block}', key: k}}\n\
+                 baseline: {{from: '{block}', store: '{block}', fallback: ['{block}']}}\nrequire:\n  - '{metric} < {bound}'\n"
+            );
+            let _ = resolve("check.yaml", &text, &BTreeMap::new(), &[]);
+        }
+
+        #[test]
+        fn no_overlay_panics(path in "[a-z_.]{0,20}|(load|target|reference|baseline|slo|prompts)[.](rps|sim|ttft|key|extra_body|headers)([.][a-z]{1,5}){0,2}", value in ".{0,30}") {
             let text = "version: 1\nname: x\ntarget: {url: sim}\nrequire: [ttft.p95 < 1s]\n";
             let overlay = Overlay { flag: "--set".to_owned(), path, value };
             let _ = resolve("overlay.yaml", text, &BTreeMap::new(), &[overlay]);
@@ -222,10 +235,12 @@ mod tests {
             "key: &a K\n  model: *b",
         ] {
             let mistake = mistake.replace('K', "sk-planted-5f3a");
-            let text = format!("version: 1\nname: x\ntarget:\n  {mistake}\n  modle: y\nrequire: [ttft.p95 < 1]\n");
-            let diagnostics = resolve("mistake.yaml", &text, &BTreeMap::new(), &[]).unwrap_err();
-            let shown = format!("{diagnostics:?}");
-            assert!(!shown.contains("planted"), "{mistake}: {shown}");
+            for block in ["target", "reference"] {
+                let text = format!("version: 1\nname: x\n{block}:\n  {mistake}\n  modle: y\nrequire: [ttft.p95 < 1]\n");
+                let diagnostics = resolve("mistake.yaml", &text, &BTreeMap::new(), &[]).unwrap_err();
+                let shown = format!("{diagnostics:?}");
+                assert!(!shown.contains("planted"), "{block}: {mistake}: {shown}");
+            }
         }
     }
 }

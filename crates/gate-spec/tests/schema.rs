@@ -162,10 +162,19 @@ mod tests {
     fn bad_specs_are_marked_where_they_are_bad() {
         let specs = specs("bad");
         for (name, place) in [
+            ("baseline-from.yaml", "/baseline/from: pattern"),
+            ("baseline-from.yaml", "/baseline/runs: maximum"),
+            ("baseline-from.yaml", "/baseline/fallback/0: pattern"),
+            ("baseline-store.yaml", "/baseline/fallback: type"),
+            ("baseline-text.yaml", "/baseline: type"),
             ("merge.yaml", "/common: no such key"),
             ("missing-keys.yaml", ": required"),
             ("not-yet.yaml", "/scenarios: no such key"),
             ("not-yet.yaml", "/load/pattern: no such key"),
+            ("reference-both.yaml", "/reference/modell: no such key"),
+            ("reference-text.yaml", "/reference: type"),
+            ("relative.yaml", "/require/0: anyOf"),
+            ("relative.yaml", "/require/3: anyOf"),
             ("root-list.yaml", ": type"),
             ("sim-values.yaml", "/target/sim/buffer: pattern"),
             ("sim-values.yaml", "/target/sim/slow_headers: type"),
@@ -256,12 +265,18 @@ mod tests {
         let schema = json_schema();
         let check = &schema["definitions"]["check"];
         let examples = check["examples"].as_array().unwrap();
-        for name in ["ttft.p95 < 800ms", "itl.p99 < 800ms", "attainment >= 5%", "tpot.effective < 800ms"] {
+        for name in [
+            "ttft.p95 < 800ms",
+            "itl.p99 < 800ms",
+            "attainment >= 5%",
+            "tpot.effective < 800ms",
+            "ttft.p50 < baseline + 15% or 20ms",
+        ] {
             assert!(examples.contains(&json!(name)), "{name}");
         }
         for example in examples {
             let text = format!(
-                "version: 1\nname: x\ntarget: {{url: https://h}}\nslo: {{e2e: 1s}}\nload: {{iterations: 100, rps: 1, concurrency: 4}}\nrequire: ['{}']\n",
+                "version: 1\nname: x\ntarget: {{url: https://h}}\nreference: {{url: https://r}}\nslo: {{e2e: 1s}}\nload: {{iterations: 100, rps: 1, concurrency: 4}}\nrequire: ['{}']\n",
                 example.as_str().unwrap()
             );
             assert!(gate_spec::resolve("x", &text, &std::collections::BTreeMap::new(), &[]).is_ok(), "{example}");

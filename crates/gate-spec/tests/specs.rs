@@ -74,11 +74,12 @@ mod support {
 #[cfg(test)]
 mod tests {
     use gate_model::{
-        Api, Arrivals, Bound, Cache, Check, Custom, CustomFraming, Decide, Delivery, Endpoint, EngineParams, Fault,
-        Faults, GateSpec, Http, Importance, Iterations, Latency, Length, Nanos, Op, Origin, Pace, PerSecond, Place,
-        Policy, ReadyPath, Roots, ScriptedFault, Shape, Tls, Waiver, WarmingUp,
+        Against, Api, Arrivals, BaselineFrom, BaselineSpec, BaselineStore, Bound, Cache, Check, Custom, CustomFraming,
+        Decide, Delivery, Endpoint, EngineParams, Fault, Faults, GateSpec, Http, Importance, Iterations, Latency,
+        Length, Nanos, Op, Origin, Pace, PerSecond, Place, Policy, Quantity, ReadyPath, Relative, Roots, ScriptedFault,
+        Shape, Tls, Unit, Waiver, WarmingUp,
     };
-    use gate_spec::{Resolved, resolve};
+    use gate_spec::{Overlay, Resolved, resolve};
 
     use super::support::*;
 
@@ -108,7 +109,7 @@ mod tests {
                 wrong.push_str(&format!("=== {name}\n{actual}"));
             }
         }
-        assert!(seen >= 40, "only {seen} bad specs found");
+        assert!(seen >= 100, "only {seen} bad specs found");
         assert!(wrong.is_empty(), "these answers differ from their .expected files:\n{wrong}");
     }
 
@@ -423,6 +424,216 @@ mod tests {
         let warnings = render(&good("warned.yaml", &[]).warnings);
         let expected = expected(&folder("good").join("warned.expected"), &warnings);
         assert!(warnings == expected, "differs from warned.expected:\n{warnings}");
+    }
+
+    fn checks_of(spec: &GateSpec) -> Vec<String> {
+        spec.checks.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn relative_checks_are_read_to_the_letter() {
+        let resolved = good("relative.yaml", &[]);
+        assert!(resolved.warnings.is_empty(), "{}", render(&resolved.warnings));
+        let spec = resolved.spec;
+        assert_eq!(
+            checks_of(&spec),
+            [
+                "ttft.p50 < baseline + 15%",
+                "ttft.p95 < baseline + 25% or 20ms",
+                "e2e.p50 < baseline + 10% or 1.5s",
+                "tpot.p50 < reference + 5%",
+                "ttft.p95 < reference + 30%",
+                "tpot.mean <= reference",
+                "errors.rate <= baseline + 2pp",
+                "errors.rate < 10%",
+                "attainment >= baseline - 2pp",
+                "throughput.requests >= baseline - 10%",
+                "throughput.requests >= reference - 10%",
+                "e2e.p90 <= baseline - 10%",
+                "output_tokens.mean >= reference - 20",
+            ]
+        );
+        let bound = |at: usize| spec.checks[at].bound.relative().unwrap();
+        let millis = |millis: f64| Some(Quantity { value: millis * 1e6, unit: Unit::Time });
+        assert_eq!(bound(1), Relative { to: Against::Baseline, change: Some(0.25), step: millis(20.0) });
+        assert_eq!(bound(2), Relative { to: Against::Baseline, change: Some(0.1), step: millis(1500.0) });
+        assert_eq!(bound(5), Relative { to: Against::Reference, change: None, step: None });
+        let points = Some(Quantity::share(-0.02));
+        assert_eq!(bound(8), Relative { to: Against::Baseline, change: None, step: points });
+        assert_eq!(bound(11).change, Some(-0.1));
+        assert_eq!((spec.checks[4].confidence, spec.checks[4].waive.is_some()), (0.99, true));
+        assert!(spec.needs_baseline() && spec.arms() == 2);
+    }
+
+    #[test]
+    fn a_reference_takes_from_the_target_what_it_leaves_out() {
+        let resolved = good("reference.yaml", &[]);
+        assert!(resolved.warnings.is_empty(), "{}", render(&resolved.warnings));
+        let GateSpec { target, reference, .. } = resolved.spec;
+        let reference = reference.unwrap();
+        let expected = gate_model::Target {
+            endpoint: Endpoint::Url("https://llm.example.com:8443/v1".to_owned()),
+            model: Some("old".to_owned()),
+            ready: gate_model::Ready { within: Nanos::from_secs(30), path: ReadyPath::Auto },
+            ..target
+        };
+        assert_eq!(reference, expected, "another port is the same host, so that its key is the target's too");
+    }
+
+    #[test]
+    fn no_credential_goes_to_another_host_unasked() {
+        let text = |reference: &str| {
+            format!(
+                "version: 1\nname: x\nrequire: [tpot.p50 < reference + 5%]\ntarget:\n  url: https://new.example.com/v1\n  \
+                 key: sk-one\n  headers: {{X-Auth: sk-two}}\n  extra_body: {{temperature: 0, access_token: sk-three}}\n  \
+                 tls: {{ca: ca.pem}}\nreference: {{{reference}}}\n"
+            )
+        };
+        let sent = |reference: &str| {
+            let resolved = resolve("gate.yaml", &text(reference), &environment(), &[]).unwrap();
+            let target = resolved.spec.reference.unwrap();
+            let key = target.key.map_or(0, |key| key.expose().len());
+            let warnings: Vec<_> = resolved.warnings.into_iter().map(|warning| warning.message).collect();
+            ((key, target.headers.len(), target.extra_body.len(), target.tls.ca.is_some()), warnings)
+        };
+        for url in ["https://old.example.com/v1", "http://new.example.com/v1", "https://new.example.com.evil.org"] {
+            let (credentials, warnings) = sent(&format!("url: '{url}'"));
+            assert_eq!(credentials, (0, 0, 0, url.starts_with("https")), "{url}");
+            let withheld = |key: &str| format!("`target.{key}` is not sent to the reference, which is another host");
+            assert_eq!(warnings, ["key", "headers", "extra_body"].map(withheld), "{url}");
+        }
+        for reference in ["url: 'https://new.example.com:1/v2'", "url: 'https://NEW.example.com/?x=1'"] {
+            assert_eq!(sent(reference), ((6, 1, 2, true), vec![]), "{reference}");
+        }
+        let own = "url: 'https://old.example.com', key: sk-of-its-own, headers: {}, extra_body: {temperature: 0}";
+        assert_eq!(sent(own), ((13, 0, 1, true), vec![]));
+        assert_eq!(sent("url: sim"), ((0, 0, 0, false), vec![]));
+        let resolved = resolve("gate.yaml", &text(own), &environment(), &[]).unwrap();
+        assert!(resolved.secrets.iter().any(|secret| secret.expose() == "sk-of-its-own"));
+    }
+
+    #[test]
+    fn a_reference_on_bedrock_is_signed_for_where_it_may_be() {
+        let aws = [
+            ("AWS_ACCESS_KEY_ID", "AKIA-from-env"),
+            ("AWS_SECRET_ACCESS_KEY", "aws-secret"),
+            ("AWS_REGION", "us-east-1"),
+        ];
+        let environment = aws.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let region = |reference: &str| {
+            let text = format!(
+                "version: 1\nname: x\nrequire: [tpot.p50 < reference + 5%]\n\
+                 target: {{url: 'http://h', api: bedrock-converse, model: m}}\nreference: {{{reference}}}\n"
+            );
+            let resolved = resolve("gate.yaml", &text, &environment, &[]);
+            resolved.map(|resolved| resolved.spec.reference.unwrap().aws.map(|aws| aws.region))
+        };
+        for (reference, signed) in [
+            ("url: 'http://h:1'", Some("us-east-1")),
+            ("url: 'https://bedrock-runtime.eu-west-1.amazonaws.com'", Some("eu-west-1")),
+            ("url: 'http://other', api: bedrock-converse", Some("us-east-1")),
+            ("url: 'http://other', key: sk-own", None),
+        ] {
+            assert_eq!(region(reference).unwrap().as_deref(), signed, "{reference}");
+        }
+        let shown = render(&region("url: 'http://other'").unwrap_err());
+        assert!(shown.contains("credentials of AWS go to no other host unasked"), "{shown}");
+    }
+
+    #[test]
+    fn a_dialects_own_keys_stay_with_it() {
+        let text = "version: 1\nname: x\nrequire: [tpot.p50 < reference + 5%]\ntarget: {url: 'http://h', model: m, \
+                    extra_body: {top_k: 1}, max_tokens_field: max_completion_tokens}\n\
+                    reference: {url: 'http://h:1', api: ollama}\n";
+        let reference = resolve("gate.yaml", text, &environment(), &[]).unwrap().spec.reference.unwrap();
+        assert_eq!((reference.api, reference.model.as_deref()), (Api::Ollama, Some("m")));
+        assert!(reference.extra_body.is_empty());
+        assert_eq!(reference.max_tokens_field, gate_model::MaxTokensField::MaxTokens);
+        let own = "{custom: {path: /h, body: {q: '{{prompt}}'}, text: /u}}";
+        for (reference, path) in [("{}", "/generate"), (own, "/h")] {
+            let pairs = [("reference", reference), ("reference.url", "http://127.0.0.1:1")];
+            let reference = good("custom.yaml", &pairs).spec.reference.unwrap();
+            assert_eq!(reference.custom.unwrap().path, path);
+        }
+    }
+
+    #[test]
+    fn a_reference_comes_by_flag() {
+        let flag = |value: &str| Overlay {
+            flag: "--reference".to_owned(),
+            path: "reference.url".to_owned(),
+            value: value.to_owned(),
+        };
+        let text = "version: 1\nname: x\ntarget: {sim: {seed: 1}}\nrequire: [tpot.p50 < reference + 5%]\n";
+        let read = |text: &str, value: &str| resolve("gate.yaml", text, &environment(), &[flag(value)]);
+        let url = Endpoint::Url("http://127.0.0.1:9".to_owned());
+        let resolved = read(text, "http://127.0.0.1:9").unwrap();
+        assert_eq!(resolved.spec.reference.unwrap().endpoint, url);
+        assert_eq!(resolved.spec.overrides[0].flag, "--reference");
+        let with_sim = text.replace("require", "reference: {sim: {}}\nrequire");
+        assert_eq!(read(&with_sim, "http://127.0.0.1:9").unwrap().spec.reference.unwrap().endpoint, url);
+        assert_eq!(read(text, "sim").unwrap().spec.reference.unwrap().endpoint, Endpoint::Sim(Box::default()));
+        let shown = render(&read(text, "127.0.0.1").unwrap_err());
+        assert!(shown.contains("error: `--reference`: `reference.url` has no scheme"), "{shown}");
+        let hidden = read(text, "http://h/?api_key=abcdef123").unwrap();
+        assert_eq!(hidden.spec.overrides[0].value, "***");
+        let spec =
+            good("reference.yaml", &[("reference.key", "X"), ("reference.headers.A", "X"), ("reference.model", "m")]);
+        let values: Vec<_> = spec.spec.overrides.iter().map(|one| one.value.as_str()).collect();
+        assert_eq!(values, ["***", "***", "m"]);
+    }
+
+    #[test]
+    fn errors_bounded_by_what_they_were_alone_are_warned_about() {
+        let warnings = |checks: &str| good("minimal.yaml", &[("require", checks)]).warnings;
+        let shown = render(&warnings("[errors.rate <= baseline + 2pp]"));
+        assert!(shown.contains("elsewhere alone") && shown.contains("such as `errors.rate < 5%`"), "{shown}");
+        assert!(warnings("[errors.rate <= baseline + 2pp, errors.rate < 10%]").is_empty());
+        assert!(warnings("[errors.5xx <= baseline + 2pp]").is_empty(), "the implied check stays");
+    }
+
+    #[test]
+    fn a_reference_that_no_check_needs_is_warned_about() {
+        let shown = render(&good("minimal.yaml", &[("reference.url", "sim")]).warnings);
+        assert!(shown.contains("warning: `--set reference.url`: no check compares with `reference`"), "{shown}");
+        let once = [("reference.url", "sim"), ("require", "[throughput.requests > reference - 5%]")];
+        let shown = render(&good("minimal.yaml", &once).warnings);
+        assert!(shown.contains("measured once in each arm") && shown.contains("`decide: point`"), "{shown}");
+    }
+
+    #[test]
+    fn baselines_are_read_to_the_letter() {
+        let spec = good("baseline.yaml", &[]).spec;
+        let expected = BaselineSpec {
+            from: BaselineFrom::Branch("release/1.2".to_owned()),
+            runs: 8,
+            store: BaselineStore::Git("refs/gate/baselines".to_owned()),
+            class: Some("h100".to_owned()),
+            fallback: vec![
+                BaselineFrom::MergeBase,
+                BaselineFrom::Last(3),
+                BaselineFrom::Pin("2026-11-29".to_owned()),
+                BaselineFrom::File("./baselines/main.json".to_owned()),
+            ],
+        };
+        assert_eq!(spec.baseline, expected);
+        assert_eq!(spec.outcomes.no_baseline, Policy::Fail);
+        let pairs = [("baseline.store", "kept"), ("baseline.fallback", "[]"), ("baseline.class", "")];
+        let spec = good("baseline.yaml", &pairs).spec;
+        assert_eq!(spec.baseline.store, BaselineStore::Folder("kept".to_owned()));
+        assert_eq!((spec.baseline.class, spec.baseline.fallback), (None, vec![]));
+    }
+
+    #[test]
+    fn the_gate_of_the_product_page_is_read() {
+        let text = std::fs::read_to_string(folder("bad").join("product-page.yaml")).unwrap();
+        let environment = [("GATE_TARGET".to_owned(), "http://127.0.0.1:8000".to_owned())].into();
+        let resolved = resolve("product-page.yaml", &text, &environment, &[]).unwrap();
+        assert_eq!(
+            checks_of(&resolved.spec)[4..],
+            ["ttft.p50 < baseline + 15%", "errors.rate < 5%", "attainment >= 95%", "ttft.p95 < baseline + 25%",]
+        );
+        assert!(resolved.warnings.is_empty());
     }
 
     #[test]

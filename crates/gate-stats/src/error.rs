@@ -60,6 +60,22 @@ pub enum Error {
     /// No check is left to decide.
     #[error("share alpha among no checks")]
     NoChecks,
+    /// A tolerance leaves no limit above zero.
+    #[error("allow a change of {0}: it must be a finite number above -1")]
+    Tolerance(f64),
+    /// A factor on a limit is not a finite number above 0.
+    #[error("multiply a limit by {0}: it must be a finite number above 0")]
+    Ratio(f64),
+    /// The noise between runs is not a finite deviation known with at least one degree of freedom.
+    #[error(
+        "expect a deviation of {tau} between runs, known with {freedom} degrees of freedom: both must be finite, from 0 and from 1"
+    )]
+    Noise {
+        /// Standard deviation of the logs.
+        tau: f64,
+        /// Degrees of freedom it is known with.
+        freedom: f64,
+    },
     /// A duration or pace that must be positive is zero.
     #[error("divide by {0}: it must be longer than nothing")]
     ZeroDuration(&'static str),
@@ -76,6 +92,21 @@ pub(crate) fn share(name: &'static str, value: f64) -> Result<f64, Error> {
 /// Accepts an error probability that the recursions can resolve.
 pub(crate) fn alpha(value: f64) -> Result<f64, Error> {
     if value > 1e-30 && value < 1.0 { Ok(value) } else { Err(Error::Alpha(value)) }
+}
+
+/// Accepts a tolerance that leaves a limit above 0, and gives `ln(1 + tolerance)`.
+pub(crate) fn margin(tolerance: f64) -> Result<f64, Error> {
+    if tolerance.is_finite() && tolerance > -1.0 { Ok(tolerance.ln_1p()) } else { Err(Error::Tolerance(tolerance)) }
+}
+
+/// Accepts a factor on a limit.
+pub(crate) fn ratio(value: f64) -> Result<f64, Error> {
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::Ratio(value)) }
+}
+
+/// Accepts a measured value at a position: from 0, +∞ where it never ended.
+pub(crate) fn measured(position: usize, value: f64) -> Result<f64, Error> {
+    if value >= 0.0 { Ok(value) } else { Err(Error::Sample { position, value }) }
 }
 
 /// Accepts `k` of `n` with `0 < n` and `k <= n`.

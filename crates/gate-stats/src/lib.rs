@@ -11,6 +11,9 @@
 //! | [`binomial`] | how surprising are k exceedances of n; which counts decide |
 //! | [`series`] | the same for requests that are not independent |
 //! | [`mean`] | how surprising is a mean of such requests |
+//! | [`paired`], [`tail`] | whether one sample is worse than another: in the middle, in the tail |
+//! | [`stored`] | the same against earlier runs, which differ by more than their requests |
+//! | [`bounds`] | whether one sample is beyond a share of another, each by its own bounds |
 //! | [`sequential`] | which counts violate when the data is looked at more than once |
 //! | [`power`] | how likely a regression is found by such a procedure |
 //! | [`multiplicity`] | p-values of several checks taken together |
@@ -23,20 +26,26 @@
 
 mod beta;
 pub mod binomial;
+pub mod bounds;
 mod error;
 pub mod goodput;
 mod mass;
 pub mod mean;
 pub mod multiplicity;
+pub mod paired;
 pub mod power;
 pub mod quantile;
 pub mod sequential;
 pub mod series;
 pub mod smooth;
+pub mod stored;
+mod student;
 pub mod summary;
+pub mod tail;
 
 pub use error::Error;
 pub use mean::Mean;
+pub use paired::Worse;
 pub use quantile::{Quantile, Sorted};
 pub use sequential::{Boundary, Levels, Spending};
 pub use series::{DesignEffect, Indicators, Limit, Mark};

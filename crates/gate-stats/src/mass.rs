@@ -26,20 +26,32 @@ impl Mass {
         }
         let odds = p / (1.0 - p);
         let size = f64::from(n);
-        let mode = ((size + 1.0) * p).floor().min(size);
+        Self::around(((size + 1.0) * p).floor().min(size), size, |k| (size - k) / (k + 1.0) * odds)
+    }
+
+    /// Of `n` values, those above the reference value that has `above` of its own sample at or above it, and
+    /// `below` at or below: BetaBin(n, above, below), both from 1.
+    pub(crate) fn beta_binomial(n: u64, above: usize, below: usize) -> Self {
+        let (size, a, b) = (n as f64, above as f64, below as f64);
+        let mode = ((size * (a - 1.0) + 1.0 - b) / (a + b - 2.0).max(1.0)).ceil().clamp(0.0, size);
+        Self::around(mode, size, |k| (size - k) / (k + 1.0) * ((k + a) / (size - k - 1.0 + b)))
+    }
+
+    /// A distribution of `0..=size` with one mode, by the ratios of each count's weight to the one before it.
+    fn around(mode: f64, size: f64, next: impl Fn(f64) -> f64) -> Self {
         let mut weights = Vec::new();
         let (mut k, mut weight) = (mode, 1.0);
         while k > 0.0 && weight > NEGLIGIBLE {
-            weight *= k / ((size - k + 1.0) * odds);
-            weights.push(weight);
             k -= 1.0;
+            weight /= next(k);
+            weights.push(weight);
         }
         let first = k as u64;
         weights.reverse();
         weights.push(1.0);
         (k, weight) = (mode, 1.0);
         while k < size && weight > NEGLIGIBLE {
-            weight *= (size - k) / (k + 1.0) * odds;
+            weight *= next(k);
             weights.push(weight);
             k += 1.0;
         }
@@ -77,6 +89,19 @@ impl Mass {
             count -= 1;
         }
         count
+    }
+
+    /// `P[K ≥ count]`.
+    pub(crate) fn at_least(&self, count: u64) -> f64 {
+        let below = usize::try_from(count.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        // Smallest first, so that nothing small is lost.
+        self.weights.iter().skip(below).rev().sum::<f64>().min(1.0)
+    }
+
+    /// `P[K ≤ count]`.
+    pub(crate) fn at_most(&self, count: u64) -> f64 {
+        let Some(counts) = (count + 1).checked_sub(self.first) else { return 0.0 };
+        self.weights.iter().take(usize::try_from(counts).unwrap_or(usize::MAX)).sum::<f64>().min(1.0)
     }
 
     /// Takes away the mass of counts from `count` up and returns it.

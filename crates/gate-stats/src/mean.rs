@@ -4,11 +4,8 @@
 //! evidence of `n / D` independent ones: the error of their mean is `s √(D/n)`,
 //! known with `n/D − 1` degrees of freedom.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use crate::beta::regularized;
 use crate::series::MAX_LAG;
-use crate::{DesignEffect, Error, Limit, error, summary};
+use crate::{DesignEffect, Error, Limit, error, student, summary};
 
 /// The fewest values a mean is tested with: as many as there are lags in `D`.
 const LEAST: usize = MAX_LAG;
@@ -105,30 +102,21 @@ impl Mean {
         self.tail(limit - self.value)
     }
 
-    /// `P[T ≥ distance / error]`: half of `I_{ν/(ν+t²)}(ν/2, 1/2)` above the limit.
     fn tail(self, distance: f64) -> f64 {
-        if self.error == 0.0 {
-            return if distance > 0.0 { 0.0 } else { 1.0 };
-        }
-        let t = distance / self.error;
-        let half = 0.5 * regularized(0.5 * self.freedom, 0.5, self.freedom / (self.freedom + t * t));
-        if t > 0.0 { half } else { 1.0 - half }
+        student::tail(distance, self.error, self.freedom)
     }
 
-    fn margin(self, alpha: f64) -> Result<f64, Error> {
+    /// What lies between the mean and its bound at `1 − alpha`.
+    pub(crate) fn margin(self, alpha: f64) -> Result<f64, Error> {
         let alpha = error::alpha(alpha)?;
-        if self.error == 0.0 {
-            return Ok(0.0);
-        }
-        // D is at most n/4, so there are at least 3 degrees of freedom; without any the margin would have no end.
-        let student = StudentsT::new(0.0, 1.0, self.freedom);
-        Ok(student.map_or(f64::INFINITY, |student| -student.inverse_cdf(alpha) * self.error))
+        // D is at most n/4, so there are at least 3 degrees of freedom.
+        Ok(student::margin(alpha, self.error, self.freedom))
     }
 }
 
 /// `D = 1 + 2 Σ_{j=1..5} (1 − j/n) r_j` of the values themselves, `r_j = Σ d_i d_{i+j} / Σ d_i²` of the centred
 /// values, clipped to `[1, n/4]`; 1 for constant values.
-fn design_effect(values: &[f64], mean: f64) -> DesignEffect {
+pub(crate) fn design_effect(values: &[f64], mean: f64) -> DesignEffect {
     let n = values.len() as f64;
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let spread: f64 = centred.iter().map(|d| d * d).sum();

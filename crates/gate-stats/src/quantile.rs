@@ -38,6 +38,12 @@ impl Quantile {
         f64::from(WHOLE - self.0) / f64::from(WHOLE)
     }
 
+    /// The quantile that has as much below it as this one has above: P95 for P5.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        Self(WHOLE - self.0)
+    }
+
     /// `⌈Q n⌉`, the 1-based rank of the nearest-rank estimate; 0 only for `n = 0`.
     #[must_use]
     pub fn rank(self, n: usize) -> usize {
@@ -83,7 +89,7 @@ impl Sorted {
             let value = samples.get(position).copied().unwrap_or(f64::NAN);
             return Err(Error::Sample { position, value });
         }
-        samples.sort_by(f64::total_cmp);
+        samples.sort_unstable_by(f64::total_cmp);
         Ok(Self(samples))
     }
 
@@ -147,22 +153,62 @@ pub fn harrell_davis(sample: &Sorted, quantile: Quantile) -> Result<Estimate, Er
     if let Some(position) = sample.values().iter().position(|x| x.is_infinite()) {
         return Err(Error::Sample { position, value: f64::INFINITY });
     }
-    let n = sample.len() as f64;
-    let (a, b) = ((n + 1.0) * quantile.fraction(), (n + 1.0) * quantile.complement());
-    let mut below = 0.0;
-    let weights: Vec<f64> = (1..=sample.len())
-        .map(|i| {
-            let upto = regularized(a, b, i as f64 / n);
-            let weight = upto - below;
-            below = upto;
-            weight
-        })
-        .collect();
-    let weighted =
-        |value: &dyn Fn(f64) -> f64| -> f64 { weights.iter().zip(sample.values()).map(|(w, x)| w * value(*x)).sum() };
-    let value = weighted(&|x| x);
-    let variance = weighted(&|x| (x - value) * (x - value));
+    let weights = Weights::of(sample.len(), quantile);
+    let value = weights.sum(sample, |x| x);
+    let variance = weights.sum(sample, |x| (x - value) * (x - value));
     Ok(Estimate { value, standard_error: variance.max(0.0).sqrt() })
+}
+
+/// What each order statistic counts for in the Harrell–Davis estimate; those left out count for nothing.
+pub(crate) struct Weights {
+    /// Order statistics below the first weighted one.
+    skipped: usize,
+    weights: Vec<f64>,
+}
+
+impl Weights {
+    pub(crate) fn of(n: usize, quantile: Quantile) -> Self {
+        /// Far below the last digit of any estimate.
+        const NEGLIGIBLE: f64 = 1e-18;
+        let size = n as f64;
+        let (a, b) = ((size + 1.0) * quantile.fraction(), (size + 1.0) * quantile.complement());
+        let up_to = |i: usize| regularized(a, b, i as f64 / size);
+        // Of many values only those near the quantile count.
+        let skipped = least(n, |i| up_to(i) > NEGLIGIBLE).saturating_sub(1);
+        let last = least(n, |i| 1.0 - up_to(i) <= NEGLIGIBLE);
+        let mut below = up_to(skipped);
+        let weights = (skipped + 1..=last).map(|i| {
+            let reached = up_to(i);
+            let weight = reached - below;
+            below = reached;
+            weight
+        });
+        Self { skipped, weights: weights.collect() }
+    }
+
+    /// `Σ w f(x)` over a sample of the size these weights are for.
+    pub(crate) fn sum(&self, sample: &Sorted, of: impl Fn(f64) -> f64) -> f64 {
+        self.weights.iter().zip(self.weighted(sample)).map(|(w, x)| w * of(*x)).sum()
+    }
+
+    /// The values that count for something, in ascending order.
+    pub(crate) fn weighted<'a>(&self, sample: &'a Sorted) -> impl Iterator<Item = &'a f64> {
+        sample.values().iter().skip(self.skipped).take(self.weights.len())
+    }
+}
+
+/// The least of `0..=n` from which on `holds`; `n` if none before.
+fn least(n: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 /// Rank of the one-sided lower bound of a quantile at `1 − alpha`:

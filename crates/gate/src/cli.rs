@@ -40,9 +40,13 @@ pub(crate) enum Command {
     Judge(Judge),
     /// Render a verdict again.
     Report(Report),
+    /// The stored runs that checks are compared with.
+    Baseline(Baseline),
+    /// Run a gate against an unchanged target: its own false alarms, the noise, proposed limits.
+    Calibrate(Calibrate),
     /// Serve the built-in simulated inference engine.
     Sim(Sim),
-    /// What a metric means, and how a check on it is decided.
+    /// What a metric means and how a check on it is decided, or how one was decided in a run.
     Explain(Explain),
     /// Show what the decoder sees in a saved stream.
     Decode(Decode),
@@ -100,9 +104,12 @@ impl Strictness {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// A metric such as `tpot.p95`, or a series such as `tpot`.
-    #[arg(value_name = "METRIC")]
-    pub(crate) metric: String,
+    /// A metric such as `tpot.p95`, a series such as `tpot`, or with --run a check such as `ttft.p95 < 800ms`.
+    #[arg(value_name = "METRIC|CHECK")]
+    pub(crate) subject: String,
+    /// What the rule computed on this run, step by step: a journal, or a verdict.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +165,36 @@ impl Overlays {
     }
 }
 
+/// The second arm of a side-by-side run.
+#[derive(Debug, Args)]
+pub(crate) struct SideBySide {
+    /// Compare with this endpoint side by side, instead of the spec's `reference`.
+    #[arg(long, value_name = "URL")]
+    reference: Option<String>,
+}
+
+impl SideBySide {
+    /// The overlays with its own.
+    pub(crate) fn over(&self, overlays: &Overlays) -> Vec<Overlay> {
+        let reference = self.reference.iter().map(|url| Overlay {
+            flag: "--reference".into(),
+            path: "reference.url".into(),
+            value: url.clone(),
+        });
+        overlays.list().into_iter().chain(reference).collect()
+    }
+}
+
+/// Whose checks judge a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Trust {
+    /// Those of the commit the change forked off from, so that a change cannot loosen its own gate.
+    Base,
+    /// The checkout's own.
+    #[default]
+    Head,
+}
+
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((path, value)) if !path.trim().is_empty() => Ok((path.trim().to_owned(), value.to_owned())),
@@ -183,6 +220,18 @@ pub(crate) struct Check {
     pub(crate) specs: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) overlays: Overlays,
+    #[command(flatten)]
+    pub(crate) side_by_side: SideBySide,
+    /// Compare with this instead of what the spec's `baseline` chooses: a baseline's file or a run's journal
+    /// (repeatable), or a store (a folder, or `git:REF`).
+    #[arg(long, value_name = "FILE|STORE")]
+    pub(crate) baseline: Vec<String>,
+    /// Keep the run as a baseline if it is valid and no required check is violated.
+    #[arg(long)]
+    pub(crate) save_baseline: bool,
+    /// Whose checks, waivers and baseline settings judge the run.
+    #[arg(long, value_name = "WHOSE", default_value = "head")]
+    pub(crate) trust: Trust,
     /// The folder for outputs: a folder per gate is made in it.
     #[arg(long, value_name = "DIR", default_value = ".gate")]
     pub(crate) out: PathBuf,
@@ -199,6 +248,8 @@ pub(crate) struct Plan {
     pub(crate) spec: PathBuf,
     #[command(flatten)]
     pub(crate) overlays: Overlays,
+    #[command(flatten)]
+    pub(crate) side_by_side: SideBySide,
     /// Print the whole plan as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -211,6 +262,8 @@ pub(crate) struct Run {
     pub(crate) spec: PathBuf,
     #[command(flatten)]
     pub(crate) overlays: Overlays,
+    #[command(flatten)]
+    pub(crate) side_by_side: SideBySide,
     /// The journal to write.
     #[arg(short, long, value_name = "FILE", default_value = "run.jsonl")]
     pub(crate) output: PathBuf,
@@ -226,9 +279,15 @@ pub(crate) struct Judge {
     pub(crate) spec: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) overlays: Overlays,
-    /// The format of RUN when it is not a journal: `samples`.
+    /// The format of RUN, and of the files of --reference and --baseline, when they are no journals: `samples`.
     #[arg(long, value_name = "FORMAT", requires = "spec")]
     pub(crate) from: Option<String>,
+    /// Another run to compare with request by request, as if it had been sent beside this one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Compare with this instead of what the spec's `baseline` chooses (repeatable); without --from also a store.
+    #[arg(long, value_name = "FILE|STORE")]
+    pub(crate) baseline: Vec<String>,
     /// Write all reports into a folder per gate in this one.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -261,6 +320,89 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Baseline {
+    #[command(subcommand)]
+    pub(crate) action: BaselineAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineAction {
+    /// List them, newest first; with --metric also how it moved.
+    List {
+        #[command(flatten)]
+        shelves: Shelves,
+        /// Draw the trend of this metric, such as `ttft.p50`.
+        #[arg(long, value_name = "METRIC")]
+        metric: Option<String>,
+    },
+    /// Show one.
+    Show {
+        /// Its id, or the beginning of it.
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        shelves: Shelves,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keep the run of a verdict, whether or not its checks passed.
+    Save {
+        /// A `verdict.json` whose journal is still there.
+        #[arg(value_name = "VERDICT")]
+        verdict: PathBuf,
+        /// Where to keep it, instead of the spec's `baseline.store`.
+        #[arg(long, value_name = "STORE")]
+        store: Option<String>,
+    },
+    /// Protect one from `prune`, to be named by `baseline.from: pin:ID`.
+    Pin {
+        /// Its id, or the beginning of it.
+        #[arg(value_name = "ID")]
+        id: String,
+        #[command(flatten)]
+        shelves: Shelves,
+    },
+    /// Remove old ones.
+    Prune {
+        #[command(flatten)]
+        shelves: Shelves,
+        /// Keep so many of each key, and those that are pinned.
+        #[arg(long, value_name = "N")]
+        keep: u32,
+    },
+}
+
+/// Where baselines are looked for.
+#[derive(Debug, Args)]
+pub(crate) struct Shelves {
+    /// The store: a folder, or `git:REF`. Without it, those of the specs in `gates/`, or `.gate/baselines`.
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+    /// Only those of this gate.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gate: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Calibrate {
+    /// The gate spec.
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    /// How often the gate is run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) runs: u32,
+    #[command(flatten)]
+    pub(crate) overlays: Overlays,
+    /// The folder for the runs' journals: a folder per gate is made in it.
+    #[arg(long, value_name = "DIR", default_value = ".gate")]
+    pub(crate) out: PathBuf,
+    /// Print what was found as JSON instead of the proposed checks as YAML.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Sim {
     /// Take the engine's parameters from this spec's `target.sim`.
     #[arg(value_name = "SPEC")]
@@ -273,12 +415,8 @@ pub(crate) struct Sim {
 }
 
 /// Flags and commands of the product that this version does not have.
-const NOT_YET: [&str; 32] = [
-    "--reference",
+const NOT_YET: [&str; 23] = [
     "--html",
-    "--baseline",
-    "--save-baseline",
-    "--trust",
     "--allow-host",
     "--publish",
     "--comment",
@@ -289,15 +427,10 @@ const NOT_YET: [&str; 32] = [
     "--shard",
     "--start-at",
     "--csv",
-    "--runs",
-    "--metric",
     "--from-dataset",
-    "--run",
     "--tiers",
     "--preset",
     "publish",
-    "baseline",
-    "calibrate",
     "init",
     "capacity",
     "doctor",

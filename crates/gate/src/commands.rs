@@ -1,5 +1,7 @@
 //! One file per command.
 
+pub(crate) mod baseline;
+pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod decode;

@@ -5,6 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use gate_model::{Redactor, Secret};
 use gate_report::Style;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::cli::Cli;
 use crate::failure::Failure;
@@ -32,6 +34,14 @@ impl Secrets {
     /// The text without any of them.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.0.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+    }
+
+    /// A value without any of them in its texts: before it is rendered, since escaping changes how a secret looks.
+    pub(crate) fn redacted<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
+        let Ok(mut texts) = serde_json::to_value(&value) else { return value };
+        self.redactor().redact_json(&mut texts);
+        // A secret that is also a word of the format would break it; what is written is redacted once more in any case.
+        serde_json::from_value(texts).unwrap_or(value)
     }
 }
 

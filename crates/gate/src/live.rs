@@ -29,7 +29,7 @@ pub(crate) struct Live<'a> {
 
 impl<'a> Live<'a> {
     pub(crate) fn new(spec: &'a GateSpec, planned: usize, console: &'a Console) -> Self {
-        let base = spec.load.iterations.base() as usize;
+        let base = (spec.load.iterations.base() * spec.arms()) as usize;
         Self {
             console,
             name: &spec.name,

@@ -1,15 +1,19 @@
 //! `gate`: a CI/CD performance gate for LLM inference endpoints. This file only wires.
 
+mod baselines;
 mod cli;
 mod commands;
 mod console;
 mod failure;
 mod files;
+mod inputs;
 mod live;
 mod measure;
 mod reports;
 mod specs;
 mod stop;
+mod surroundings;
+mod trust;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -53,6 +57,8 @@ fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => commands::run::run(arguments, console),
         Command::Judge(arguments) => commands::judge::judge(arguments, console),
         Command::Report(arguments) => commands::report::report(arguments, console),
+        Command::Baseline(arguments) => commands::baseline::baseline(arguments, console),
+        Command::Calibrate(arguments) => commands::calibrate::calibrate(arguments, console),
         Command::Explain(arguments) => commands::explain::explain(arguments, console),
         Command::Decode(arguments) => commands::decode::decode(arguments, console),
         Command::Schema => commands::schema::schema(console),

@@ -23,14 +23,6 @@ pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Res
     Ok(())
 }
 
-/// The verdict without secrets in any of its texts: before it is rendered, since escaping changes how a secret looks.
-pub(crate) fn redacted(verdict: Verdict, console: &Console) -> Verdict {
-    let Ok(mut value) = serde_json::to_value(&verdict) else { return verdict };
-    console.secrets.redactor().redact_json(&mut value);
-    // A secret that is also a word of the format would break it; what is written is redacted once more in any case.
-    serde_json::from_value(value).unwrap_or(verdict)
-}
-
 /// Removes the reports of an earlier run, so that a run that is killed leaves none that look like its own.
 pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
     for name in [VERDICT, JUNIT, COMMENT, SUMMARY, ANNOTATIONS, METRICS] {

@@ -20,10 +20,7 @@ pub(crate) fn resolve_all(
     console: &Console,
 ) -> Result<Vec<GateSpec>, Failure> {
     let found = if named.is_empty() { find(Path::new("gates"))? } else { named.to_vec() };
-    let environment: BTreeMap<String, String> = std::env::vars_os()
-        // A value that is not UTF-8 is set all the same: where it is used, it is refused.
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
-        .collect();
+    let environment = environment();
     let (mut specs, mut errors): (Vec<GateSpec>, usize) = (Vec::new(), 0);
     for path in &found {
         let text = match files::read(path, files::SMALL) {
@@ -61,6 +58,48 @@ pub(crate) fn resolve_all(
         1 => Err(Failure::usage("1 error in the specs; nothing was sent")),
         more => Err(Failure::usage(format!("{more} errors in the specs; nothing was sent"))),
     }
+}
+
+/// The specs in `gates/` that can be resolved here. Those that cannot, for want of a variable that a check would have,
+/// are named.
+pub(crate) fn in_gates(console: &Console) -> Vec<GateSpec> {
+    let mut specs = Vec::new();
+    for path in find(Path::new("gates")).unwrap_or_default() {
+        let name = path.display().to_string();
+        let text = files::read(&path, files::SMALL).ok();
+        match text.and_then(|text| gate_spec::resolve(&name, &text, &environment(), &[]).ok()) {
+            Some(resolved) => {
+                console.secrets.add(&resolved.secrets);
+                specs.push(resolved.spec);
+            }
+            None => console.people(&format!(
+                "warning: {name} cannot be resolved here, so where it keeps its baselines is not known; --store names it\n"
+            )),
+        }
+    }
+    specs
+}
+
+/// Resolves a spec's text that stands under this name, in another commit.
+pub(crate) fn resolve_text(
+    name: &str,
+    text: &str,
+    overlays: &[Overlay],
+    console: &Console,
+) -> Result<GateSpec, Failure> {
+    let resolved = gate_spec::resolve(name, text, &environment(), overlays).map_err(|diagnostics| {
+        console.urgent(&gate_report::diagnostics(&diagnostics, console.style));
+        Failure::usage(format!("{name} cannot be resolved; nothing was sent"))
+    })?;
+    console.secrets.add(&resolved.secrets);
+    Ok(resolved.spec)
+}
+
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        // A value that is not UTF-8 is set all the same: where it is used, it is refused.
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+        .collect()
 }
 
 /// Resolves one spec.

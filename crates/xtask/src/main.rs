@@ -5,6 +5,7 @@ mod docs;
 mod engine;
 mod fuzz;
 mod house;
+mod opchar;
 mod suite;
 mod tool;
 
@@ -17,6 +18,8 @@ cargo xtask test                       everything CI runs, installs included
 cargo xtask check                      crate directions, file lengths, lints inherited
 cargo xtask deny                       licences, bans and sources of the dependencies
 cargo xtask bench [FIGURE]             measure the figures of docs/benchmarks.md
+cargo xtask opchar [CASE…] [--repetitions N]
+                                       simulate the operating characteristics of docs/how-sure.md, minutes long
 cargo xtask fuzz [TARGET] [--seconds N] [--keep]
                                        fuzz the decoders, 20 s a target; --keep adds what is found to the kept corpus
 cargo xtask docs                       write docs/gate.schema.json and docs/gate.1 from the code
@@ -43,6 +46,7 @@ fn run() -> Result<()> {
         ["deny"] => suite::deny(),
         ["docs"] => docs::write(),
         ["bench", options @ ..] => bench::command(options),
+        ["opchar", options @ ..] => opchar::command(options),
         ["fuzz", options @ ..] => fuzz::command(options),
         ["engine", "llama", options @ ..] => engine::command(options),
         _ => bail!("unknown command\n\n{USAGE}"),

@@ -33,7 +33,7 @@ fn run_of(params: &EngineParams, count: u32, warmup: u32, change: impl FnOnce(&m
     let measured = requests(count, Nanos::from_millis(100));
     let plan = Plan { warmup: requests(warmup, Nanos::ZERO), ..Plan::new(&spec, vec![count], measured) };
     let header = RunHeader::new(spec, &plan, "0.0.0", "run", "2026-01-01T00:00:00Z");
-    simulate(params, &plan, header)
+    simulate(params, None, &plan, header)
 }
 
 #[test]
@@ -329,4 +329,96 @@ fn token_times_are_kept_for_the_first_thousand() {
 fn a_run_is_a_function_of_its_arguments() {
     let params = EngineParams { faults: Faults { stall: 0.2, ..Faults::default() }, ..EngineParams::default() };
     assert_eq!(run(&params, 50, 5, |_| ()), run(&params, 50, 5, |_| ()));
+}
+
+/// The pairs of these requests; the reference's come first.
+fn paired(requests: &[PlannedRequest]) -> Vec<PlannedRequest> {
+    let pair = |request: &PlannedRequest| {
+        [Arm::Reference, Arm::Target].map(|arm| PlannedRequest { arm, pair: Some(request.index), ..*request })
+    };
+    let requests = requests.iter().flat_map(pair);
+    (0..).zip(requests).map(|(index, request)| PlannedRequest { index, ..request }).collect()
+}
+
+/// Forty pairs after three for warm-up, and the same of the target alone.
+fn beside(target: &EngineParams, reference: &EngineParams, change: impl Fn(&mut GateSpec)) -> (Run, Run) {
+    let mut spec = GateSpec::new("chat", Endpoint::Sim(Box::new(target.clone())));
+    change(&mut spec);
+    let mut both = spec.clone();
+    both.reference.get_or_insert_with(|| gate_model::Target::new(Endpoint::Sim(Box::new(reference.clone()))));
+    spec.reference = None;
+    let (measured, warmup) = (requests(40, Nanos::from_millis(100)), requests(3, Nanos::ZERO));
+    let pairs = Plan { warmup: paired(&warmup), ..Plan::new(&both, vec![40], paired(&measured)) };
+    let plan = Plan { warmup, ..Plan::new(&spec, vec![40], measured) };
+    let header = |spec, plan| RunHeader::new(spec, plan, "0.0.0", "run", "2026-01-01T00:00:00Z");
+    let (both, alone) = (header(both, &pairs), header(spec, &plan));
+    (simulate(target, Some(reference), &pairs, both), simulate(target, None, &plan, alone))
+}
+
+/// An arm's samples, as they stand in a run without another.
+fn of(run: &Run, arm: Arm) -> Vec<Sample> {
+    let own = run.samples.iter().filter(|sample| sample.arm == arm).cloned();
+    own.map(|sample| Sample { index: sample.pair.unwrap(), arm: Arm::Target, pair: None, ..sample }).collect()
+}
+
+#[test]
+fn the_target_does_what_it_does_alone() {
+    let failing = EngineParams { dies_after: Some(7), ..EngineParams::default() };
+    let paces = [
+        Pace::Open { rate: PerSecond(10.0), cap: None },
+        Pace::Open { rate: PerSecond(10.0), cap: Some(2) },
+        Pace::Closed { concurrency: 3 },
+    ];
+    for pace in paces {
+        let (both, alone) = beside(&EngineParams::default(), &failing, |spec| spec.load.pace = pace);
+        assert_eq!(of(&both, Arm::Target), alone.samples);
+        let dead = of(&both, Arm::Reference).iter().filter(|sample| sample.outcome == Outcome::Connect).count();
+        assert_eq!(dead, 33);
+        assert!(both.samples.iter().map(|sample| sample.index).eq(0..80));
+        let end = both.end.unwrap();
+        assert_eq!((end.sent, end.reference), (80, Some(ReferenceEnd::default())));
+    }
+}
+
+#[test]
+fn two_engines_of_one_seed_draw_apart() {
+    let params = EngineParams::default();
+    let (run, _) = beside(&params, &params, |_| ());
+    let ttft = |arm| of(&run, arm).iter().map(|sample| sample.value(Series::Ttft).unwrap()).collect::<Vec<_>>();
+    let (target, reference) = (ttft(Arm::Target), ttft(Arm::Reference));
+    let faster = target.iter().zip(&reference).filter(|(target, reference)| target < reference).count();
+    assert!((8..=32).contains(&faster), "{faster}");
+    assert!(target.iter().zip(&reference).all(|(target, reference)| target != reference));
+    assert_eq!(run, beside(&params, &params, |_| ()).0);
+}
+
+#[test]
+fn a_slow_reference_takes_no_slot_of_the_target() {
+    let slow = EngineParams { ttft: Latency::constant(Nanos::from_secs(10)), ..steady() };
+    let (run, _) = beside(&steady(), &slow, |spec| spec.load.pace = Pace::Closed { concurrency: 4 });
+    let last = |arm| of(&run, arm).iter().filter_map(|sample| sample.end).max().unwrap();
+    assert_eq!(last(Arm::Target), Nanos::from_millis(10 * 290));
+    assert_eq!(last(Arm::Reference), Nanos::from_millis(10 * 10_190));
+}
+
+#[test]
+fn warm_up_of_both_arms_goes_one_after_another() {
+    let slow = EngineParams { ttft: Latency::constant(Nanos::from_millis(200)), ..steady() };
+    let (run, _) = beside(&steady(), &slow, |_| ());
+    let ends = run.warmup.iter().map(|sample| (sample.arm, sample.end.unwrap().0 / 1_000_000));
+    let (target, reference) = (Arm::Target, Arm::Reference);
+    let expected =
+        [(reference, -1_650), (target, -1_360), (reference, -970), (target, -680), (reference, -290), (target, 0)];
+    assert_eq!(ends.collect::<Vec<_>>(), expected);
+    assert!(run.warmup.windows(2).all(|two| Some(two[1].intended) == two[0].end));
+}
+
+#[test]
+fn each_arm_answers_as_its_part_of_the_spec_says() {
+    let whole = |spec: &mut GateSpec| {
+        spec.reference = Some(gate_model::Target { delivery: Delivery::Whole, ..spec.target.clone() });
+    };
+    let (run, _) = beside(&steady(), &steady(), whole);
+    assert!(of(&run, Arm::Target).iter().all(|sample| sample.first_token.is_some()));
+    assert!(of(&run, Arm::Reference).iter().all(|sample| sample.first_token.is_none() && sample.last_token.is_some()));
 }

@@ -9,12 +9,12 @@
 //! request, all of whose gaps are beyond the limit, would leave it so, and by no fewer requests than prove a percentile
 //! of requests (59 for a P95): falsely by at most 5 % then.
 
-use gate_model::{Aggregate, Check, Metric, Quantity};
+use gate_model::{Aggregate, Check, Metric};
 use gate_stats::{Limit, Mark, Mean, binomial};
 
 use super::quantile::{allowed_thousandths, as_limit};
 use super::{Reading, Test, limit};
-use crate::scored::{Scored, count, nearest_rank};
+use crate::scored::{Measured, Scored, count, nearest_rank};
 
 /// Thousandths of a percent in a whole.
 const WHOLE: f64 = 100_000.0;
@@ -26,7 +26,7 @@ const WHOLE: f64 = 100_000.0;
 /// its limit has depends on how its gaps hang together, so none are stated as allowed or needed (0, `None`).
 pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let Metric::Series(series, Aggregate::Percentile(percentile)) = check.metric else { return None };
-    let limit = limit(check);
+    let limit = limit(check)?;
     let bound = as_limit(check.op, limit);
     let allowed = f64::from(allowed_thousandths(percentile, check.op));
     let (mut gaps, mut surpluses, mut squares) = (Vec::new(), Vec::new(), 0.0);
@@ -42,16 +42,11 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let one_more = squares / gaps.len() as f64 * (WHOLE - allowed);
     let test = test(&surpluses, one_more, allowed / WHOLE)?;
     let seen = nearest_rank(gaps, percentile)?;
+    let n = count(surpluses.len());
     Some(Reading {
-        seen: Quantity { value: seen, unit: check.metric.unit() },
-        keeps: check.op.holds(seen, limit),
-        n: count(surpluses.len()),
         k: count(k),
-        allowed: 0.0,
         test: Some(test),
-        breaks_at: None,
-        lower: None,
-        upper: None,
+        ..Reading::of(check, Measured { value: seen, n }, check.op.holds(seen, limit))
     })
 }
 

@@ -1,6 +1,6 @@
 //! `X.max` and `X.min`: one request beyond the bound violates.
 
-use gate_model::{Check, Metric, Quantity};
+use gate_model::{Check, Metric};
 use gate_stats::{Indicators, Limit, Mark};
 
 use super::quantile::as_limit;
@@ -12,22 +12,17 @@ use crate::scored::Scored;
 pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let Metric::Series(series, _) = check.metric else { return None };
     let seen = scored.measure(check.metric)?;
-    let bound = as_limit(check.op, limit(check));
+    let limit = limit(check)?;
+    let bound = as_limit(check.op, limit);
     let marks: Indicators = if series.is_pooled() {
         scored.gaps(series).map(|gaps| worst_mark(bound, &gaps)).collect()
     } else {
         scored.values(series).into_iter().map(|value| bound.mark(value)).collect()
     };
     Some(Reading {
-        seen: Quantity { value: seen.value, unit: check.metric.unit() },
-        keeps: check.op.holds(seen.value, limit(check)),
-        n: seen.n,
         k: exceedances(&marks),
-        allowed: 0.0,
         test: Some(Test::of(&marks, 0.0)?),
-        breaks_at: None,
-        lower: None,
-        upper: None,
+        ..Reading::of(check, seen, check.op.holds(seen.value, limit))
     })
 }
 

@@ -1,12 +1,12 @@
 //! `X.mean` against a limit: Student's t with the design effect of the values.
 
-use gate_model::{Check, Metric, Quantity};
+use gate_model::{Check, Metric};
 use gate_stats::Mean;
 
 use super::quantile::as_limit;
 use super::{Reading, Test, limit};
 use crate::BOUNDS_ALPHA;
-use crate::scored::{Scored, count};
+use crate::scored::{Measured, Scored, count};
 
 /// Reads a check on the mean over `ok` requests; `None` of fewer than 5 values.
 ///
@@ -15,17 +15,13 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let Metric::Series(series, _) = check.metric else { return None };
     let values = scored.values(series);
     let mean = Mean::of(&values).ok().flatten()?;
-    let limit = limit(check);
+    let limit = limit(check)?;
+    let measured = Measured { value: mean.value(), n: count(values.len()) };
     Some(Reading {
-        seen: Quantity { value: mean.value(), unit: check.metric.unit() },
-        keeps: check.op.holds(mean.value(), limit),
-        n: count(values.len()),
-        k: 0,
-        allowed: 0.0,
         test: Some(Test::of_mean(mean, as_limit(check.op, limit))),
-        breaks_at: None,
         // Neither a time nor a count is below 0, whatever the t distribution says.
         lower: mean.lower(BOUNDS_ALPHA).ok().map(|lower| lower.max(0.0)),
         upper: mean.upper(BOUNDS_ALPHA).ok(),
+        ..Reading::of(check, measured, check.op.holds(measured.value, limit))
     })
 }

@@ -2,18 +2,30 @@
 //!
 //! One module per family; all of them answer with a [`Reading`].
 
+pub(crate) mod bounds;
 pub(crate) mod cluster;
 pub(crate) mod counted;
 pub(crate) mod extreme;
 pub(crate) mod mean;
+pub(crate) mod paired;
 pub(crate) mod point;
 pub(crate) mod quantile;
 pub(crate) mod rate;
+pub(crate) mod relative;
+pub(crate) mod stored;
 
-use gate_model::{Aggregate, Bound, Check, Decide, Metric, Op, Quantity, Rule, Series};
+use gate_model::{
+    Against, Aggregate, Bound, Cause, Check, Comparison, Decide, Metric, Op, Percentile, Quantity, Rule, Series,
+};
+use gate_stats::tail::Tail;
 use gate_stats::{DesignEffect, Indicators, Limit, Mean, series};
 
-use crate::scored::Scored;
+use crate::base::Base;
+use crate::scope::Scope;
+use crate::scored::{Measured, Scored, count};
+
+/// The percentile from which on stored runs are compared by their tails.
+pub(crate) const HIGH: u32 = 90_000;
 
 /// What a rule saw of one check.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,13 +48,46 @@ pub(crate) struct Reading {
     pub(crate) lower: Option<f64>,
     /// The one-sided 95 % upper bound of the estimate.
     pub(crate) upper: Option<f64>,
+    /// What it was compared with, for relative bounds.
+    pub(crate) comparison: Option<Comparison>,
+    /// What it may say.
+    pub(crate) says: Says,
+}
+
+/// What a reading may say of its check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// That it is violated, or that it holds.
+    All,
+    /// Only that it is violated: runs differ too much for it to be seen to hold.
+    Violated,
+    /// Neither: the number was measured once, and nothing is known of its error.
+    Nothing,
+}
+
+impl Reading {
+    /// A number compared as it is.
+    pub(crate) fn of(check: &Check, seen: Measured, keeps: bool) -> Self {
+        Self {
+            seen: Quantity { value: seen.value, unit: check.metric.unit() },
+            keeps,
+            n: seen.n,
+            k: 0,
+            allowed: 0.0,
+            test: None,
+            breaks_at: None,
+            lower: None,
+            upper: None,
+            comparison: None,
+            says: Says::All,
+        }
+    }
 }
 
 /// What a check's requests prove.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Test {
-    /// The share of exceedances the bound allows; `None` where a mean is tested.
-    p0: Option<f64>,
+    counts: Counts,
     /// How the exceedances, or the values, hang together.
     effect: DesignEffect,
     /// The probability of as much beyond the bound, or more, if it holds exactly.
@@ -51,17 +96,39 @@ pub(crate) struct Test {
     pub(crate) p_pass: f64,
 }
 
+/// What a test counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Counts {
+    /// Exceedances, of which this share is allowed.
+    Share(f64),
+    /// Exceedances of another sample's order statistic.
+    Tail(Tail),
+    /// Nothing.
+    Nothing,
+}
+
 impl Test {
     /// Tests marks in send order against the share of exceedances allowed; `None` of nothing.
     pub(crate) fn of(marks: &Indicators, p0: f64) -> Option<Self> {
         let (n, k, effect) = (marks.n(), marks.k(), marks.design_effect());
         let p_fail = series::p_fail(k, n, effect, p0).ok()?;
-        Some(Self { p0: Some(p0), effect, p_fail, p_pass: series::p_pass(k, n, effect, p0).ok()? })
+        Some(Self { counts: Counts::Share(p0), effect, p_fail, p_pass: series::p_pass(k, n, effect, p0).ok()? })
+    }
+
+    /// Exceedances of another sample's order statistic.
+    pub(crate) fn of_tail(tail: Tail) -> Self {
+        let counts = Counts::Tail(tail);
+        Self { counts, effect: tail.design_effect, p_fail: tail.p_fail, p_pass: tail.p_pass }
+    }
+
+    /// A test that counts nothing.
+    pub(crate) fn plain(effect: DesignEffect, p_fail: f64, p_pass: f64) -> Self {
+        Self { counts: Counts::Nothing, effect, p_fail, p_pass }
     }
 
     /// Tests a mean against a limit.
     pub(crate) fn of_mean(mean: Mean, limit: Limit) -> Self {
-        Self { p0: None, effect: mean.design_effect(), p_fail: mean.p_fail(limit), p_pass: mean.p_pass(limit) }
+        Self::plain(mean.design_effect(), mean.p_fail(limit), mean.p_pass(limit))
     }
 
     /// The design effect: 1 where requests are independent.
@@ -70,9 +137,13 @@ impl Test {
     }
 
     /// The least count among `n` that violates at a level, with this design effect; `None` where none does, and
-    /// where a mean is tested.
+    /// where nothing is counted.
     pub(crate) fn needed(&self, n: u32, level: f64) -> Option<u32> {
-        let p0 = self.p0?;
+        let p0 = match &self.counts {
+            Counts::Share(p0) => *p0,
+            Counts::Tail(tail) => return tail.needed(level).map(count),
+            Counts::Nothing => return None,
+        };
         let violates =
             |k: u32| series::p_fail(u64::from(k), u64::from(n), self.effect, p0).is_ok_and(|p_fail| p_fail <= level);
         least_count(n, violates)
@@ -104,19 +175,26 @@ pub(crate) fn least_count(n: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
 /// side (`ttft.max > 1s`: one slow request is enough), have no test: they are compared as they are. So are
 /// the client's own lateness and standard deviations.
 ///
+/// Against the reference, medians and means are compared by pairs, and other percentiles by the tail; against stored
+/// runs a percentile from P90 on by the tail, and all other numbers by their logarithm. Shares are counted.
+///
 /// `decide: point` takes the test away from the others; `errors.*` have none to lose, and stay counted. `decide:
-/// evidence` gives one to a share of failures; a count of failures has no share that every look could be tested by.
+/// evidence` gives one to a share that is counted; a count of failures has no share that every look could be tested by.
 #[must_use]
 pub fn rule(check: &Check) -> Rule {
-    let rule = by_metric(check);
+    let rule = match &check.bound {
+        Bound::Absolute(_) => by_metric(check),
+        Bound::Relative(bound) => by_comparison(check, bound.to),
+        Bound::ShareOf { .. } => by_share(check),
+    };
     match (check.decide, check.metric) {
         (Some(Decide::Point), _) if is_evidence(rule) => Rule::Point,
-        (Some(Decide::Evidence), Metric::ErrorShare(_)) => Rule::Rate,
+        (Some(Decide::Evidence), Metric::ErrorShare(_) | Metric::Attainment) if rule == Rule::Counted => Rule::Rate,
         _ => rule,
     }
 }
 
-/// The rule of a metric with its bound, unless `decide` says otherwise.
+/// The rule of a metric with a fixed bound, unless `decide` says otherwise.
 fn by_metric(check: &Check) -> Rule {
     let upper = matches!(check.op, Op::Less | Op::AtMost);
     let lower = matches!(check.op, Op::Greater | Op::AtLeast);
@@ -133,47 +211,108 @@ fn by_metric(check: &Check) -> Rule {
     }
 }
 
+/// The rule of a metric against what it is in the reference or in stored runs.
+///
+/// Gaps, and percentiles in which failures count, have no such rule; nor has a comparison without a direction.
+fn by_comparison(check: &Check, to: Against) -> Rule {
+    match (check.metric, to) {
+        (Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment, _) => Rule::Counted,
+        _ if check.op == Op::Equal => Rule::Point,
+        (Metric::Series(series, _), _) if series.is_pooled() => Rule::Point,
+        (Metric::Series(_, Aggregate::PercentileOfAll(_)), _) => Rule::Point,
+        (Metric::Series(Series::SendLag, _), Against::Reference) => Rule::Point,
+        (Metric::Series(_, Aggregate::Percentile(Percentile::P50) | Aggregate::Mean), Against::Reference) => {
+            Rule::Paired
+        }
+        (Metric::Series(_, Aggregate::Percentile(_)), Against::Reference) => Rule::PairedTail,
+        (_, Against::Reference) => Rule::Point,
+        (Metric::Series(series, Aggregate::Percentile(percentile)), Against::Baseline)
+            if percentile.thousandths() >= HIGH && series != Series::SendLag =>
+        {
+            Rule::StoredTail
+        }
+        (_, Against::Baseline) => Rule::Stored,
+    }
+}
+
+/// The rule of a metric against a share of what it is in another scenario.
+fn by_share(check: &Check) -> Rule {
+    match check.metric {
+        Metric::Series(series, Aggregate::Percentile(_) | Aggregate::Mean)
+            if !series.is_pooled() && series != Series::SendLag && check.op != Op::Equal =>
+        {
+            Rule::Bounds
+        }
+        _ => Rule::Point,
+    }
+}
+
 /// Whether a rule decides by evidence, and so shares the gate's error probability with the others.
 pub(crate) fn is_evidence(rule: Rule) -> bool {
     match rule {
-        Rule::Quantile | Rule::Rate | Rule::Extreme | Rule::Mean | Rule::Cluster => true,
+        Rule::Quantile
+        | Rule::Rate
+        | Rule::Extreme
+        | Rule::Mean
+        | Rule::Cluster
+        | Rule::Paired
+        | Rule::PairedTail
+        | Rule::Stored
+        | Rule::StoredTail
+        | Rule::Bounds => true,
         Rule::Counted | Rule::Point => false,
     }
 }
 
-/// Whether a required check under this rule, seen over its limit, asks for more requests.
-pub(crate) fn extends(rule: Rule) -> bool {
-    matches!(rule, Rule::Quantile | Rule::Rate | Rule::Extreme | Rule::Counted)
+/// Whether a required check, seen over its limit, asks for more requests: more of them tell how requests differ, but
+/// not how runs do, and what is compared with something else that was measured is as uncertain as that.
+pub(crate) fn extends(check: &Check) -> bool {
+    let rule = matches!(rule(check), Rule::Quantile | Rule::Rate | Rule::Extreme | Rule::Counted);
+    rule && limit(check).is_some()
 }
 
 /// The share of requests beyond its bound that a check allows which is decided by counting them; `None` for the
-/// others.
+/// others, and where only the data tell it.
 pub(crate) fn allowed_share(check: &Check) -> Option<f64> {
     match (rule(check), check.metric) {
         (Rule::Quantile, Metric::Series(_, Aggregate::Percentile(p) | Aggregate::PercentileOfAll(p))) => {
             quantile::allowed_share(p, check.op)
         }
-        (Rule::Rate, _) => Some(rate::allowed_share(check.op, limit(check))),
+        (Rule::Rate, _) => Some(rate::allowed_share(check.op, limit(check)?)),
         (Rule::Extreme, _) => Some(0.0),
         _ => None,
     }
 }
 
-/// The bound's number, in the metric's unit.
-pub(crate) fn limit(check: &Check) -> f64 {
-    let Bound::Absolute(quantity) = &check.bound;
-    quantity.value
+/// The number of a fixed bound, in the metric's unit.
+pub(crate) fn limit(check: &Check) -> Option<f64> {
+    check.bound.absolute().map(|quantity| quantity.value)
 }
 
-/// What a check's rule sees in the scored requests; `None` where its metric has no value.
-pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
+/// What a check's rule sees at a look, or why it sees nothing.
+pub(crate) fn read(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
+    match (rule(check), scope.base) {
+        (Rule::Paired, _) => paired::location(check, scope),
+        (Rule::PairedTail, _) => paired::tail(check, scope),
+        (Rule::Stored, Base::Runs(runs)) => stored::number(check, &scope.scored, runs),
+        (Rule::StoredTail, Base::Runs(runs)) => stored::tail(check, &scope.scored, runs),
+        (Rule::Bounds, _) => bounds::read(check, scope),
+        _ => match limit(check) {
+            Some(limit) => with_limit(check, &scope.scored, limit).ok_or(Cause::NoData),
+            None => relative::read(check, scope),
+        },
+    }
+}
+
+/// What the rule of a fixed bound sees; `None` where the metric has no value.
+fn with_limit(check: &Check, scored: &Scored<'_>, limit: f64) -> Option<Reading> {
     match rule(check) {
         Rule::Quantile => quantile::read(check, scored),
-        Rule::Rate => rate::read(check, scored),
+        Rule::Rate => rate::read(check, scored, limit),
         Rule::Extreme => extreme::read(check, scored),
-        Rule::Counted => counted::read(check, scored),
-        Rule::Point => point::read(check, scored),
+        Rule::Counted => counted::read(check, scored, limit),
         Rule::Mean => mean::read(check, scored),
         Rule::Cluster => cluster::read(check, scored),
+        _ => point::read(check, scored, limit),
     }
 }

@@ -1,11 +1,11 @@
 //! `X.pQ` against a limit: the exceedances of the limit, by an exact binomial with a design effect.
 
-use gate_model::{Aggregate, Check, Metric, Op, Outcome, Percentile, Quantity};
+use gate_model::{Aggregate, Check, Metric, Op, Outcome, Percentile};
 use gate_stats::{Indicators, Limit, Mark, Quantile, Sorted, quantile};
 
 use super::{Reading, Test, exceedances, limit};
 use crate::BOUNDS_ALPHA;
-use crate::scored::{Scored, count, of_all};
+use crate::scored::{Measured, Scored, count, of_all};
 
 /// `1 − Q` where small values are good, `Q` where large ones are.
 pub(crate) fn allowed_share(percentile: Percentile, op: Op) -> Option<f64> {
@@ -27,7 +27,7 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
         Aggregate::PercentileOfAll(percentile) => (percentile, false),
         _ => return None,
     };
-    let limit = limit(check);
+    let limit = limit(check)?;
     let bound = as_limit(check.op, limit);
     let mut marks = Indicators::default();
     let mut values = Vec::new();
@@ -47,15 +47,12 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let seen = quantile::nearest_rank(&sorted, quantile);
     let n = count(sorted.len());
     Some(Reading {
-        seen: Quantity { value: seen, unit: check.metric.unit() },
-        keeps: check.op.holds(seen, limit),
-        n,
         k: exceedances(&marks),
         allowed: f64::from(n) * p0,
         test: Some(Test::of(&marks, p0)?),
-        breaks_at: None,
         lower: at(quantile::lower_rank(sorted.len(), quantile, BOUNDS_ALPHA).ok().flatten()),
         upper: at(quantile::upper_rank(sorted.len(), quantile, BOUNDS_ALPHA).ok().flatten()),
+        ..Reading::of(check, Measured { value: seen, n }, check.op.holds(seen, limit))
     })
 }
 

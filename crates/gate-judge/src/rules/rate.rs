@@ -1,12 +1,12 @@
 //! Shares of requests against a limit, by an exact binomial with a design effect: `attainment`, and `errors.*` with
 //! `decide: evidence`.
 
-use gate_model::{Check, Metric, Op, Quantity};
+use gate_model::{Check, Metric, Op};
 use gate_stats::{Indicators, Mark, binomial};
 
-use super::{Reading, Test, exceedances, limit};
+use super::{Reading, Test, exceedances};
 use crate::BOUNDS_ALPHA;
-use crate::scored::{Scored, complement};
+use crate::scored::{Measured, Scored, complement};
 
 /// The share of requests beyond the bound that it allows: `1 − G` that are not what is counted for `>= G`, `G` that
 /// are for `<= G`; none for `== 100%` and `== 0%`.
@@ -16,8 +16,7 @@ pub(crate) fn allowed_share(op: Op, limit: f64) -> f64 {
 }
 
 /// Reads a check on the share of requests that are good, or that failed in some way.
-pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
-    let limit = limit(check);
+pub(crate) fn read(check: &Check, scored: &Scored<'_>, limit: f64) -> Option<Reading> {
     let wants_many = wants_many(check.op, limit);
     let mark = |counts: bool| if counts == wants_many { Mark::Kept } else { Mark::Exceeded };
     let marks: Indicators = match check.metric {
@@ -30,15 +29,12 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let many = if wants_many { marks.n() - marks.k() } else { marks.k() };
     let seen = many as f64 / marks.n() as f64;
     Some(Reading {
-        seen: Quantity { value: seen, unit: check.metric.unit() },
-        keeps: check.op.holds(seen, limit),
-        n: scored.n(),
         k: exceedances(&marks),
         allowed: f64::from(scored.n()) * p0,
         test: Some(test),
-        breaks_at: None,
         lower: binomial::share_lower(many, marks.n(), BOUNDS_ALPHA).ok(),
         upper: binomial::share_upper(many, marks.n(), BOUNDS_ALPHA).ok(),
+        ..Reading::of(check, Measured { value: seen, n: scored.n() }, check.op.holds(seen, limit))
     })
 }
 

@@ -1,12 +1,11 @@
 //! Who answered, how streams came, and whose token counts count.
 
-use gate_judge::judge;
 use gate_model::{
     Api, Cause, CheckOutcome, EndReason, Finding, Histogram, Iterations, Nanos, Outcome, Run, Sample, Side, Status,
     TokenPolicy, Usage,
 };
 
-use crate::support::{failed, gate, ok, run, streamed};
+use crate::support::{failed, gate, judge, ok, run, streamed};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 

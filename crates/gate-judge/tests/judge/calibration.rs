@@ -1,7 +1,7 @@
 //! How often the whole procedure is wrong, and how often it finds a regression: in virtual time, by fixed seeds.
 
 use gate_engine::simulate;
-use gate_judge::judge;
+
 use gate_model::{
     Arm, CheckOutcome, EndReason, EngineParams, Faults, GateSpec, Latency, Nanos, Outcome, PLAN_SCHEMA, Plan,
     PlannedRequest, Run, Sample, Shape, Status,
@@ -10,7 +10,7 @@ use gate_stats::{Limit, Mean, binomial};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{SPACING, alone, failed, gate, lognormal, ok, run, streamed};
+use crate::support::{SPACING, alone, failed, gate, judge, lognormal, ok, run, streamed};
 
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
@@ -46,7 +46,7 @@ fn engine(spec: &GateSpec, params: &EngineParams, output_tokens: u32) -> Run {
         warmup: Vec::new(),
         requests: (0..100).map(request).collect(),
     };
-    simulate(params, &plan, run(spec, Vec::new(), EndReason::Completed).header)
+    simulate(params, None, &plan, run(spec, Vec::new(), EndReason::Completed).header)
 }
 
 #[test]

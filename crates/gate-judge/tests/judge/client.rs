@@ -1,12 +1,12 @@
 //! The sending side: its clock, its health, and the loop it sends in.
 
-use gate_judge::{judge, plan_notes};
+use gate_judge::plan_notes;
 use gate_model::{
     Cause, CheckOutcome, Clock, EndReason, Finding, Health, Host, HttpVersion, Iterations, Nanos, Pace, PerSecond,
     Reached, Run, Sample, Stamping, Verdict,
 };
 
-use crate::support::{gate, ok, run};
+use crate::support::{gate, judge, ok, run};
 
 /// A run of 60 requests with a TTFT of 900 ms, where 300 ms went to each step before it, under this health.
 fn measured(checks: &[&str], health: Health) -> Run {
@@ -80,7 +80,7 @@ fn a_clock_that_was_not_there_is_said() {
         let health = Health { clock: stamping, cpu_share: Some(0.1), ..Health::default() };
         let mut run = measured(&["ttft.p95 < 1s"], health);
         run.header.spec.load.clock = clock;
-        run.header.host = Some(Host { system: system.to_owned(), cores: 2 });
+        run.header.host = Some(Host { system: system.to_owned(), cores: 2, ..Host::default() });
         judge(&run).findings.contains(&Finding::NoKernelClock)
     };
     assert!(said(Clock::Auto, Stamping::User, "linux-x86_64"));
@@ -89,7 +89,7 @@ fn a_clock_that_was_not_there_is_said() {
     assert!(!said(Clock::Auto, Stamping::User, "macos-aarch64"));
     // A journal that leaves the health out says nothing of the clock.
     let mut run = measured(&["ttft.p95 < 1s"], Health::default());
-    run.header.host = Some(Host { system: "linux-x86_64".to_owned(), cores: 2 });
+    run.header.host = Some(Host { system: "linux-x86_64".to_owned(), cores: 2, ..Host::default() });
     assert!(!judge(&run).findings.contains(&Finding::NoKernelClock));
 }
 
@@ -187,7 +187,7 @@ fn a_closed_loop_flatters_objectives() {
 #[test]
 fn every_phase_that_requests_went_through_is_a_figure() {
     let mut run = measured(&["ttft.p95 < 1s"], Health::default());
-    let reached = Reached { addresses: vec!["::1".to_owned()], proxy: None, http: HttpVersion::Http2 };
+    let reached = Reached { addresses: vec!["::1".to_owned()], proxy: None, http: HttpVersion::Http2, server: None };
     run.end.as_mut().unwrap().reached = Some(reached.clone());
     let figures = |run: &Run| -> Vec<String> {
         let figures =

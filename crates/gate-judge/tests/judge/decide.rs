@@ -1,12 +1,12 @@
 //! How a check is decided where the spec says so: by point or by evidence, how surely, and not at all for a time.
 
-use gate_judge::{judge, power};
+use gate_judge::power;
 use gate_model::{
     Check, CheckOutcome, Decide, EndReason, ExitCode, Finding, GateSpec, Importance, Iterations, Outcome, Quantity,
     Rule, Sample, Side, Status, Verdict, Waiver,
 };
 
-use crate::support::{check, failed, gate, ok, run, run_of, slow_at};
+use crate::support::{check, failed, gate, judge, ok, run, run_of, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };

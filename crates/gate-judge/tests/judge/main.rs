@@ -1,6 +1,8 @@
 //! Tests of whole verdicts.
 
 #[cfg(test)]
+mod a_a_runs;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod calibration;
@@ -9,13 +11,23 @@ mod client;
 #[cfg(test)]
 mod decide;
 #[cfg(test)]
+mod engine;
+#[cfg(test)]
+mod family;
+#[cfg(test)]
 mod means;
 #[cfg(test)]
 mod referee;
 #[cfg(test)]
+mod relative;
+#[cfg(test)]
 mod robustness;
 #[cfg(test)]
 mod rules;
+#[cfg(test)]
+mod side_by_side;
+#[cfg(test)]
+mod stored;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

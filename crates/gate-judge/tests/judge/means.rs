@@ -1,12 +1,12 @@
 //! Means, and percentiles of gaps: numbers that are tested by Student's t.
 
-use gate_judge::{judge, plan_notes};
+use gate_judge::plan_notes;
 use gate_model::{
     Cause, CheckOutcome, CheckVerdict, EndReason, Finding, Histogram, Nanos, Outcome, Quantity, Rule, Sample, Side,
     Usage,
 };
 
-use crate::support::{alone, failed, gate, ok, run, streamed};
+use crate::support::{alone, failed, gate, judge, ok, run, streamed};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };

@@ -1,13 +1,13 @@
 //! Each rule on examples small enough to check by hand, and on the shared vectors.
 
-use gate_judge::{judge, plan_notes, power, rule};
+use gate_judge::{plan_notes, power, rule};
 use gate_model::{
     Cause, CheckOutcome, CheckVerdict, Decide, Delivery, Finding, Importance, Nanos, Outcome, Quantity, Rule, Side,
     Usage,
 };
 use serde_json::Value;
 
-use crate::support::{alone, check, failed, gate, ok, run_of, slow_at};
+use crate::support::{alone, check, failed, gate, judge, ok, run_of, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };

@@ -1,9 +1,9 @@
 //! Gates, samples and runs for the tests.
 
-use gate_judge::judge;
 use gate_model::{
-    Bound, Check, CheckVerdict, Decision, EndReason, Endpoint, GateSpec, Health, Importance, Iterations, Nanos, Op,
-    Origin, Outcome, Plan, PlannedRequest, Quantity, Referee, Run, RunEnd, RunHeader, Sample, Slo, Usage,
+    Against, Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Bound, Check, CheckVerdict, Decision, EndReason, Endpoint,
+    GateSpec, Health, Importance, Iterations, Nanos, Op, Origin, Outcome, Plan, PlannedRequest, Prior, Quantity,
+    Referee, Relative, Run, RunEnd, RunHeader, Sample, Slo, Status, Target, Unit, Usage, Verdict,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -16,14 +16,14 @@ pub(crate) const STARTED: &str = "2026-01-01T00:00:00Z";
 
 /// A check as written: metric, operator and bound with blanks between.
 pub(crate) fn check(text: &str, importance: Importance) -> Check {
-    let parts: Vec<&str> = text.split_whitespace().collect();
+    let parts: Vec<&str> = text.splitn(3, ' ').collect();
     let [metric, op, bound] = parts[..] else { panic!("{text}") };
     let ops = [Op::Less, Op::AtMost, Op::Greater, Op::AtLeast, Op::Equal];
     Check {
         scenario: 0,
         metric: metric.parse().unwrap(),
         op: ops.into_iter().find(|one| one.symbol() == op).unwrap(),
-        bound: Bound::Absolute(bound.parse::<Quantity>().unwrap()),
+        bound: read_bound(bound),
         bound_text: bound.to_owned(),
         importance,
         origin: Origin::Implied,
@@ -31,6 +31,35 @@ pub(crate) fn check(text: &str, importance: Importance) -> Check {
         confidence: Check::CONFIDENCE,
         waive: None,
     }
+}
+
+/// `800ms`, `baseline + 10% or 20ms`, `reference - 2pp`, `40% of cold`.
+fn read_bound(text: &str) -> Bound {
+    if let Some((share, scenario)) = text.split_once(" of ") {
+        let share = share.parse::<Quantity>().unwrap().value;
+        return Bound::ShareOf { share, scenario: scenario.to_owned() };
+    }
+    let parts: Vec<&str> = text.split(' ').collect();
+    let to = match parts[0] {
+        "baseline" => Against::Baseline,
+        "reference" => Against::Reference,
+        _ => return Bound::Absolute(text.parse().unwrap()),
+    };
+    let mut relative = Relative { to, change: None, step: None };
+    let sign = if parts.get(1) == Some(&"-") { -1.0 } else { 1.0 };
+    for part in parts.iter().skip(2).filter(|part| **part != "or") {
+        if let Some(share) = part.strip_suffix("pp") {
+            relative.step = Some(Quantity::share(sign * share.parse::<f64>().unwrap() / 100.0));
+            continue;
+        }
+        let quantity: Quantity = part.parse().unwrap();
+        if quantity.unit == Unit::Share {
+            relative.change = Some(sign * quantity.value);
+        } else {
+            relative.step = Some(Quantity { value: sign * quantity.value, ..quantity });
+        }
+    }
+    Bound::Relative(relative)
 }
 
 /// A gate judged at 30, 50 and 100 requests.
@@ -113,6 +142,11 @@ pub(crate) fn failed(index: u32, outcome: Outcome) -> Sample {
     }
 }
 
+/// The verdict on a run that nothing was measured before.
+pub(crate) fn judge(run: &Run) -> Verdict {
+    gate_judge::judge(run, &Prior::default())
+}
+
 /// The verdict on one check alone, judged once over all these requests.
 pub(crate) fn alone(text: &str, samples: Vec<Sample>) -> CheckVerdict {
     let mut spec = gate(&[text], &[]);
@@ -126,7 +160,7 @@ pub(crate) fn alone(text: &str, samples: Vec<Sample>) -> CheckVerdict {
 pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> Run {
     let looks = spec.load.iterations.looks();
     let reason = if reason == EndReason::Completed { stopped(spec, &looks, &samples) } else { reason };
-    let last = looks.last().copied().unwrap_or(0);
+    let last = looks.last().copied().unwrap_or(0) * spec.arms();
     let sent = samples.len() as u32;
     let at = samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO);
     let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
@@ -143,15 +177,48 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
             switched_to: None,
             reached: None,
             epoch_unix: None,
+            reference: None,
         }),
     }
 }
 
+/// A run side by side that ended like this: pairs of these samples, their order within the pair in turn.
+pub(crate) fn side_by_side(spec: &GateSpec, target: Vec<Sample>, reference: Vec<Sample>, reason: EndReason) -> Run {
+    let samples = (0_u32..).zip(target.into_iter().zip(reference)).flat_map(|(pair, (target, reference))| {
+        let first = pair % 2;
+        let target = Sample { index: 2 * pair + first, arm: Arm::Target, pair: Some(pair), ..target };
+        let reference = Sample { index: 2 * pair + 1 - first, arm: Arm::Reference, pair: Some(pair), ..reference };
+        [target, reference]
+    });
+    let mut samples: Vec<Sample> = samples.collect();
+    samples.sort_by_key(|sample| sample.index);
+    let mut spec = spec.clone();
+    spec.reference.get_or_insert_with(|| Target::new(Endpoint::Sim(Box::default())));
+    run(&spec, samples, reason)
+}
+
+/// A run kept as a baseline.
+pub(crate) fn kept(run: Run) -> Baseline {
+    let (key, saved) = (BaselineKey::default(), STARTED.to_owned());
+    Baseline { schema: BASELINE_SCHEMA, key, saved, status: Status::Passed, run }
+}
+
+/// Stored runs that had these TTFTs in milliseconds, newest first.
+pub(crate) fn prior_of(ttfts: &[Vec<f64>]) -> Prior {
+    let run = |ttfts: &Vec<f64>| {
+        let mut spec = gate(&["ttft.p95 < 800ms"], &[]);
+        spec.load.iterations = Iterations::Fixed(ttfts.len() as u32);
+        kept(run_of(&spec, ttfts))
+    };
+    Prior { baselines: ttfts.iter().map(run).collect(), ..Prior::default() }
+}
+
 /// Where the referee stops a run that has these samples in the end.
 fn stopped(spec: &GateSpec, looks: &[u32], samples: &[Sample]) -> EndReason {
-    let mut referee = gate_judge::referee(spec, looks, STARTED);
-    let reached = looks.iter().filter(|look| samples.len() >= **look as usize);
-    let stop = reached.into_iter().find(|look| referee.look(&samples[..**look as usize]) == Decision::Stop);
+    let mut referee = gate_judge::referee(spec, looks, STARTED, &Prior::default());
+    let until = |look: u32| (look * spec.arms()) as usize;
+    let reached = looks.iter().filter(|look| samples.len() >= until(**look));
+    let stop = reached.into_iter().find(|look| referee.look(&samples[..until(**look)]) == Decision::Stop);
     stop.map_or(EndReason::Completed, |look| EndReason::StoppedAtLook(*look))
 }
 

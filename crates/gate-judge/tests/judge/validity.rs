@@ -1,12 +1,11 @@
 //! Runs that cannot be judged, or only in part.
 
-use gate_judge::judge;
 use gate_model::{
     Cache, Cause, CheckOutcome, EndReason, Endpoint, ExitCode, Finding, Iterations, MaxTokensField, Nanos, Outcome,
     OutcomeCount, OutputLength, Policy, Run, Sample, Side, Status, Verdict,
 };
 
-use crate::support::{failed, gate, ok, run, run_of, slow_at};
+use crate::support::{failed, gate, judge, ok, run, run_of, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const CHECKS: [&str; 3] = ["ttft.p95 < 800ms", "errors.rate < 5%", "throughput.requests > 1/s"];

@@ -1,11 +1,10 @@
 //! Several checks together: looks, the shared error probability, importance, and the exit code.
 
-use gate_judge::judge;
 use gate_model::{
     CheckOutcome, EndReason, ExitCode, Finding, Iterations, Outcome, Policy, Sample, Side, Status, Verdict,
 };
 
-use crate::support::{failed, gate, ok, run, run_of, slow_at, streamed};
+use crate::support::{failed, gate, judge, ok, run, run_of, slow_at, streamed};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };

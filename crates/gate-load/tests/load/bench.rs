@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use gate_load::{Load, LoadError, Progress, ProxyEnv, Stop, Trust};
+use gate_load::{Load, LoadError, Progress, ProxyEnv, Remote, Stop, Trust};
 use gate_model::{
-    CountTokens, Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor,
-    Referee, Role, Run, RunHeader, Sample, Secret, Timeouts,
+    Arm, CountTokens, Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor,
+    Referee, Role, Run, RunHeader, Sample, Secret, Target, Timeouts,
 };
 
 /// How long a test may take before it counts as hanging.
@@ -20,6 +20,7 @@ pub(crate) struct Bench {
     pub(crate) base: String,
     pub(crate) socket: Option<PathBuf>,
     pub(crate) trust: Trust,
+    pub(crate) reference: Option<Remote>,
     pub(crate) proxies: ProxyEnv,
     pub(crate) spec: GateSpec,
     pub(crate) plan: Plan,
@@ -88,12 +89,12 @@ impl Numbered {
 impl Prompts for Numbered {
     fn measured(&self, request: &PlannedRequest) -> Prompt {
         self.note(Asked::Measured(request.index));
-        numbered("measured", request.index)
+        numbered("measured", request)
     }
 
     fn warmup(&self, request: &PlannedRequest) -> Prompt {
         self.note(Asked::Warmup(request.index));
-        numbered("warmup", request.index)
+        numbered("warmup", request)
     }
 
     fn fit(&self, counted: &[(u32, u64)]) {
@@ -101,8 +102,10 @@ impl Prompts for Numbered {
     }
 }
 
-fn numbered(kind: &str, index: u32) -> Prompt {
-    Prompt { messages: vec![Message { role: Role::User, text: format!("{kind}-{index}.") }] }
+/// Both requests of a pair say the same.
+fn numbered(kind: &str, request: &PlannedRequest) -> Prompt {
+    let number = request.pair.unwrap_or(request.index);
+    Prompt { messages: vec![Message { role: Role::User, text: format!("{kind}-{number}.") }] }
 }
 
 struct Scripted {
@@ -132,6 +135,7 @@ impl Bench {
             base: base.to_owned(),
             socket: None,
             trust: Trust::default(),
+            reference: None,
             proxies: ProxyEnv::default(),
             spec,
             plan: Plan { warmup: vec![planned(0, Nanos::ZERO)], ..plan },
@@ -147,6 +151,21 @@ impl Bench {
     pub(crate) fn warmup(mut self, count: u32) -> Self {
         self.plan.warmup = (0..count).map(|index| planned(index, Nanos::ZERO)).collect();
         self
+    }
+
+    /// The same requests, each paired with one to a reference at this URL. The reference's comes first in every pair
+    /// of an odd number.
+    pub(crate) fn beside(mut self, base: &str) -> Self {
+        self.spec.reference = Some(Target { endpoint: Endpoint::Url(base.to_owned()), ..self.spec.target.clone() });
+        self.reference = Some(Remote { base: base.parse().unwrap(), socket: None, trust: Trust::default() });
+        self.plan.requests = paired(&self.plan.requests, |pair| pair % 2 == 1);
+        self.plan.warmup = paired(&self.plan.warmup, |_| false);
+        self
+    }
+
+    /// The reference's part of the spec.
+    pub(crate) fn other(&mut self) -> &mut Target {
+        self.spec.reference.as_mut().unwrap()
     }
 
     /// Milliseconds from one request to the next.
@@ -177,6 +196,7 @@ impl Bench {
             base,
             socket,
             trust,
+            reference,
             proxies,
             spec,
             plan,
@@ -190,14 +210,14 @@ impl Bench {
         let text = Shared::default();
         let mut copy = text.clone();
         let mut both = Tee(&mut *journal, &mut copy);
-        let mut redactor = Redactor::new(spec.target.key.iter().chain(spec.target.headers.iter().map(|h| &h.value)));
+        let targets = [Some(&spec.target), spec.reference.as_ref()].into_iter().flatten();
+        let mut redactor = Redactor::new(targets.flat_map(secrets));
         redactor.add(&proxies.secrets());
         let mut referee = Scripted { decisions: decisions.into_iter(), looks: Vec::new() };
         let load = Load {
             header: RunHeader::new(spec, &plan, "0.0.0", "test", "2026-01-01T00:00:00Z"),
-            base: base.parse().unwrap(),
-            socket,
-            trust,
+            target: Remote { base: base.parse().unwrap(), socket, trust },
+            reference,
             proxies,
             plan: &plan,
             prompts,
@@ -227,6 +247,22 @@ impl Write for Tee<'_> {
 
 fn planned(index: u32, at: Nanos) -> PlannedRequest {
     PlannedRequest { index, at, input_tokens: 3, output_tokens: 8, ..PlannedRequest::default() }
+}
+
+fn paired(requests: &[PlannedRequest], reference_first: fn(u32) -> bool) -> Vec<PlannedRequest> {
+    let pair = |request: &PlannedRequest| {
+        let mut arms = [Arm::Target, Arm::Reference];
+        if reference_first(request.index) {
+            arms.reverse();
+        }
+        arms.map(|arm| PlannedRequest { arm, pair: Some(request.index), ..*request })
+    };
+    let requests = requests.iter().flat_map(pair);
+    (0..).zip(requests).map(|(index, request)| PlannedRequest { index, ..request }).collect()
+}
+
+fn secrets(target: &Target) -> impl Iterator<Item = &Secret> {
+    target.key.iter().chain(target.headers.iter().map(|header| &header.value))
 }
 
 fn spec(base: &str) -> GateSpec {

@@ -37,6 +37,8 @@ mod replay;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod side_by_side;
+#[cfg(test)]
 mod stamps;
 #[cfg(test)]
 mod tls;

@@ -11,7 +11,7 @@ use crate::server::*;
 
 /// How many requests were open at once, at most.
 #[derive(Clone, Default)]
-struct Crowd(Arc<(AtomicU32, AtomicU32)>);
+pub(crate) struct Crowd(Arc<(AtomicU32, AtomicU32)>);
 
 impl Crowd {
     fn enter(&self) {
@@ -23,13 +23,13 @@ impl Crowd {
         self.0.0.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn most(&self) -> u32 {
+    pub(crate) fn most(&self) -> u32 {
         self.0.1.load(Ordering::SeqCst)
     }
 }
 
 /// A server whose answers take so long, and how many are open there at once.
-fn slow(millis: u64) -> (std::net::SocketAddr, Crowd) {
+pub(crate) fn slow(millis: u64) -> (std::net::SocketAddr, Crowd) {
     let crowd = Crowd::default();
     let inside = crowd.clone();
     let address = serve_measured(move |_, _| {
@@ -42,7 +42,7 @@ fn slow(millis: u64) -> (std::net::SocketAddr, Crowd) {
     (address, crowd)
 }
 
-fn closed(mut bench: Bench, concurrency: u32) -> Bench {
+pub(crate) fn closed(mut bench: Bench, concurrency: u32) -> Bench {
     bench.spec.load.pace = Pace::Closed { concurrency };
     for request in &mut bench.plan.requests {
         request.at = Nanos::ZERO;
@@ -50,7 +50,7 @@ fn closed(mut bench: Bench, concurrency: u32) -> Bench {
     bench
 }
 
-fn capped(mut bench: Bench, cap: u32) -> Bench {
+pub(crate) fn capped(mut bench: Bench, cap: u32) -> Bench {
     bench.spec.load.pace = Pace::Open { rate: PerSecond(200.0), cap: Some(cap) };
     bench
 }

@@ -30,7 +30,7 @@ fn offering(protocols: &[&str], http: Http) -> crate::bench::Bench {
 }
 
 /// Takes TLS off what comes, and passes the rest on to a server without it.
-fn decrypting(config: Arc<ServerConfig>, server: SocketAddr) -> SocketAddr {
+pub(crate) fn decrypting(config: Arc<ServerConfig>, server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serve = async move |client: std::net::TcpStream| {

@@ -15,7 +15,7 @@ use crate::certificates::*;
 use crate::server::*;
 
 /// A folder that is gone with the test, and a socket's path in it.
-fn place() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("engine.sock");
     (folder, path)
@@ -28,7 +28,7 @@ fn bench(path: &Path, count: u32) -> Bench {
 }
 
 /// Listens on a socket for a server.
-fn listen(path: &Path, server: SocketAddr) {
+pub(crate) fn listen(path: &Path, server: SocketAddr) {
     let listener = UnixListener::bind(path).unwrap();
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -65,7 +65,8 @@ fn a_server_behind_a_socket_is_asked_as_any_other() {
     );
     let report = bench(&path, 3).go();
     assert_ok(&report);
-    let reached = Reached { addresses: vec![path.display().to_string()], proxy: None, http: HttpVersion::Http1 };
+    let reached =
+        Reached { addresses: vec![path.display().to_string()], proxy: None, http: HttpVersion::Http1, server: None };
     assert_eq!(report.run.end.unwrap().reached, Some(reached));
     assert!(asked.lock().unwrap().iter().all(|seen| seen.head.contains("host: localhost\r\n")));
     assert_eq!(asked.lock().unwrap().last().unwrap().line, "POST /v1/chat/completions HTTP/1.1");

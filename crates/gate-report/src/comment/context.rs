@@ -9,9 +9,9 @@ use crate::command::command;
 use crate::facts::{facts, listing};
 use crate::layout::{counted, listed};
 use crate::words::{
-    SIMULATED, bounds, check_label, failures, figure, finding_sentence, further_findings, grouped, lead_sentence,
-    leads_with_waiver, marks, needs_reason, outcome_word, power_sentences, reasons, report_only, status_word,
-    verdict_word, waiver,
+    SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, figure,
+    finding_sentence, further_findings, grouped, lead_sentence, leads_with_waiver, marks, needs_reason, outcome_word,
+    power_sentences, reasons, report_only, rule_name, rule_sentence, status_word, verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.
@@ -45,11 +45,14 @@ struct Gate {
     report_only: Option<&'static str>,
     failures: Vec<String>,
     loud: Vec<String>,
+    compared: bool,
     rows: Vec<Row>,
     rows_left_out: usize,
     reasons: Vec<Reason>,
     findings: Vec<String>,
     facts: Option<String>,
+    comparisons: Vec<(String, String)>,
+    rules: Vec<String>,
     power: Vec<(String, String)>,
     command: Option<String>,
     details_left_out: usize,
@@ -64,6 +67,8 @@ struct Row {
     marks: Vec<String>,
     seen: String,
     bounds: String,
+    base: String,
+    change: String,
     n: String,
     icon: &'static str,
     outcome: &'static str,
@@ -129,6 +134,7 @@ impl Gate {
             report_only: report_only(verdict),
             failures: failures(verdict),
             loud: warnings(verdict),
+            compared: verdict.checks.iter().any(|check| comparison(check).is_some()),
             rows: verdict.checks.iter().map(Row::new).collect(),
             rows_left_out: 0,
             reasons: reasons(verdict).into_iter().map(Reason::new).collect(),
@@ -137,6 +143,8 @@ impl Gate {
                 .filter_map(|(finding, words)| (!is_loud(finding)).then_some(words))
                 .collect(),
             facts: Some(listing(facts(verdict))),
+            comparisons: verdict.checks.iter().filter_map(compared).collect(),
+            rules: rules(verdict),
             power: verdict.checks.iter().filter_map(power).collect(),
             command: command(verdict),
             details_left_out: 0,
@@ -146,7 +154,7 @@ impl Gate {
 
     fn cut(&self, room: Room) -> Self {
         let (rows, rows_left_out) = kept(&self.rows, room.rows, |row| row.urgency);
-        let lengths = [self.findings.len(), self.reasons.len(), self.power.len()];
+        let lengths = [self.findings.len(), self.reasons.len(), self.comparisons.len(), self.power.len()];
         let mut cut = Self {
             rows: rows.into_iter().cloned().collect(),
             rows_left_out,
@@ -159,6 +167,8 @@ impl Gate {
         cut.loud.truncate(room.rows);
         cut.reasons.truncate(room.details);
         cut.findings.truncate(room.details);
+        cut.comparisons.truncate(room.details);
+        cut.rules.truncate(room.details);
         cut.power.truncate(room.details);
         cut
     }
@@ -168,12 +178,16 @@ impl Row {
     fn new(verdict: &CheckVerdict) -> Self {
         let check = &verdict.check;
         let evidence = verdict.evidence.as_ref();
+        let comparison = comparison(verdict);
+        let change = comparison.map(|comparison| change_cell(verdict, comparison));
         Self {
             metric: check.metric.to_string(),
             required: format!("{} {}", check.op.symbol(), check.bound_text),
             marks: marks(check).collect(),
             seen: verdict.seen.map_or_else(|| "–".to_owned(), |seen| unbroken(&figure(seen))),
             bounds: unbroken(&evidence.map(bounds).unwrap_or_default()),
+            base: comparison.map(|comparison| unbroken(&base(comparison))).unwrap_or_default(),
+            change: unbroken(&change.unwrap_or_default()),
             n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),
             icon: outcome_icon(verdict),
             outcome: outcome_word(verdict),
@@ -228,23 +242,31 @@ fn lead(verdicts: &[Verdict], worst: &Verdict) -> String {
 /// which are waived.
 fn also(verdicts: &[Verdict], worst: Option<&Verdict>) -> Vec<String> {
     let of_gate = |verdict: &Verdict| if verdicts.len() > 1 { format!(" in {}", verdict.name) } else { String::new() };
-    let mut beyond = Vec::new();
+    let (mut beyond, mut blind) = (Vec::new(), Vec::new());
     for verdict in verdicts {
-        let is_over = |check: &&CheckVerdict| {
-            check.check.importance == Importance::Required
-                && matches!(check.outcome, CheckOutcome::Inconclusive { side: Side::Over })
+        let side = |check: &CheckVerdict| match check.outcome {
+            CheckOutcome::Inconclusive { side: Side::Blind } => Some(Side::Blind),
+            CheckOutcome::Inconclusive { side: Side::Over } => Some(Side::Over),
+            _ => None,
         };
+        let required = verdict.checks.iter().filter(|check| check.check.importance == Importance::Required);
+        let doubtful = required.filter_map(|check| Some((check, side(check)?)));
         // The worst gate's sentence names its first one already, if it is about these.
         let is_lead = worst.is_some_and(|worst| std::ptr::eq(worst, verdict))
             && matches!(verdict.status, Status::PassedWithWarnings | Status::Inconclusive);
-        let over = verdict.checks.iter().filter(is_over).skip(usize::from(is_lead));
-        beyond.extend(over.map(|check| format!("`{}`{}", check.check, of_gate(verdict))));
+        for (check, side) in doubtful.skip(usize::from(is_lead)) {
+            let named = format!("`{}`{}", check.check, of_gate(verdict));
+            if side == Side::Blind { blind.push(named) } else { beyond.push(named) }
+        }
     }
-    let rest = beyond.len().saturating_sub(NAMED);
-    beyond.truncate(NAMED);
-    beyond.extend((rest > 0).then(|| format!("{rest} more")));
-    let beyond =
-        (!beyond.is_empty()).then(|| format!("Also seen beyond the limit and not proven: {}.", listed(&beyond, "and")));
+    let some = |mut names: Vec<String>, words: &str| {
+        let rest = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        names.extend((rest > 0).then(|| format!("{rest} more")));
+        (!names.is_empty()).then(|| format!("{words}: {}.", listed(&names, "and")))
+    };
+    let beyond = some(beyond, "Also seen beyond the limit and not proven");
+    let blind = some(blind, "Runs differ too much to judge");
     let waivers = verdicts.iter().flat_map(|verdict| {
         // The worst gate's sentence may be its first waiver already.
         let is_lead = worst.is_some_and(|worst| std::ptr::eq(worst, verdict)) && leads_with_waiver(verdict);
@@ -256,17 +278,38 @@ fn also(verdicts: &[Verdict], worst: Option<&Verdict>) -> Vec<String> {
     let rest = waivers.len().saturating_sub(NAMED);
     waivers.truncate(NAMED);
     waivers.extend((rest > 0).then(|| format!("{rest} more WAIVED.")));
-    beyond.into_iter().chain(waivers).collect()
+    beyond.into_iter().chain(blind).chain(waivers).collect()
 }
 
-/// What must not be folded away: a waiver that ended, and a certificate that was not checked. Every waiver stands in
-/// the first line.
+/// What must not be folded away: a waiver that ended, a certificate that was not checked, and a change that loosens its
+/// own gate. Every waiver stands in the first line.
 fn warnings(verdict: &Verdict) -> Vec<String> {
     verdict.findings.iter().filter(|finding| is_loud(finding)).map(finding_sentence).collect()
 }
 
 fn is_loud(finding: &Finding) -> bool {
-    matches!(finding, Finding::InsecureTls | Finding::WaiverEnded { .. })
+    match finding {
+        Finding::InsecureTls | Finding::WaiverEnded { .. } => true,
+        Finding::SpecChanged { changes, .. } => changes.iter().any(|change| change.loosens),
+        _ => false,
+    }
+}
+
+/// A check with how its comparison was decided, where it has one.
+fn compared(verdict: &CheckVerdict) -> Option<(String, String)> {
+    Some((verdict.check.to_string(), decided(verdict, comparison(verdict)?)))
+}
+
+/// How each rule that compared something decides, once each.
+fn rules(verdict: &Verdict) -> Vec<String> {
+    let mut rules: Vec<&'static str> = Vec::new();
+    for check in verdict.checks.iter().filter(|check| comparison(check).is_some() && rule_name(check.rule).is_some()) {
+        let sentence = rule_sentence(check.rule, check.check.decide);
+        if !rules.contains(&sentence) {
+            rules.push(sentence);
+        }
+    }
+    rules.into_iter().map(capitalised).collect()
 }
 
 /// A check with what it can find, where its rule has a power.
@@ -306,8 +349,8 @@ fn urgency(verdict: &CheckVerdict) -> u8 {
     match verdict.outcome {
         CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => 5,
         _ if verdict.check.importance == Importance::Preferred => 4,
-        CheckOutcome::Waived { .. } => 3,
-        CheckOutcome::Inconclusive { side: Side::Over } => 2,
+        CheckOutcome::Waived { .. } | CheckOutcome::NoBaseline { .. } => 3,
+        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind } => 2,
         CheckOutcome::CouldNotMeasure { .. } => 1,
         CheckOutcome::Violated => 0,
     }
@@ -325,8 +368,10 @@ fn gate_icon(verdict: &Verdict) -> &'static str {
 fn outcome_icon(verdict: &CheckVerdict) -> &'static str {
     match verdict.outcome {
         CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => "🟢",
-        CheckOutcome::CouldNotMeasure { .. } => "⚪",
+        CheckOutcome::CouldNotMeasure { .. } | CheckOutcome::NoBaseline { .. } => "⚪",
         CheckOutcome::Violated if verdict.check.importance == Importance::Required => "🔴",
-        CheckOutcome::Violated | CheckOutcome::Inconclusive { side: Side::Over } | CheckOutcome::Waived { .. } => "🟡",
+        CheckOutcome::Violated
+        | CheckOutcome::Inconclusive { side: Side::Over | Side::Blind }
+        | CheckOutcome::Waived { .. } => "🟡",
     }
 }

@@ -40,6 +40,11 @@ impl Completion {
             properties.push(("gate.addresses", reached.addresses.join(", ")));
             properties.extend(reached.proxy.clone().map(|proxy| ("gate.proxy", proxy)));
         }
+        if let Some(reference) = &run.reference {
+            properties.push(("gate.reference", reference.target.clone()));
+            properties.extend(reference.model.clone().map(|model| ("gate.reference_model", model)));
+        }
+        properties.extend(run.commit.as_ref().map(|commit| ("gate.commit", commit.id.clone())));
         properties.extend(run.imported_from.clone().map(|format| ("gate.imported_from", format)));
         Self {
             timestamp: super::one_line(&run.started),

@@ -1,8 +1,8 @@
 //! The facts of a plan, a line each.
 
 use gate_model::{
-    Arrivals, Cache, Clock, Connections, Delivery, Endpoint, EngineParams, Fault, GateSpec, Http, Iterations, Latency,
-    Load, OutputLength, Pace, Plan, PromptSpec, Quantity, Roots, Tls, TokenPolicy,
+    Arrivals, BaselineFrom, BaselineSpec, Cache, Clock, Connections, Delivery, Endpoint, Fault, Http, Iterations,
+    Latency, Load, OutputLength, Pace, Plan, PromptSpec, Quantity, Roots, Target, Tls, TokenPolicy,
 };
 
 use super::PlanView;
@@ -19,37 +19,52 @@ pub(super) struct Tokens {
 }
 
 /// The facts with their names; what has nothing to say is empty.
-pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 11] {
+pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 15] {
     let spec = view.spec;
-    let engine = match &spec.target.endpoint {
-        Endpoint::Sim(params) => engine(params),
-        Endpoint::Url(_) => String::new(),
-    };
+    let of_reference = |fact: fn(&Target) -> String| spec.reference.as_ref().map(fact).unwrap_or_default();
     [
         ("spec", spec.file.clone()),
-        ("target", target(spec)),
-        ("engine", engine),
+        ("target", target(&spec.target)),
+        ("engine", engine(&spec.target)),
         ("tls", tls(&spec.target.tls)),
+        ("reference", of_reference(target)),
+        ("its engine", of_reference(engine)),
+        ("its tls", of_reference(|target| tls(&target.tls))),
         ("load", load(view)),
         ("client", client(&spec.load)),
         ("prompts", prompts(&spec.prompts)),
         ("requests", requests(view)),
         ("time", time(view)),
         ("tokens", tokens_text(view.plan)),
+        ("baseline", if spec.needs_baseline() { baseline(&spec.baseline) } else { String::new() }),
         ("set by flags", overrides(&spec.overrides)),
     ]
 }
 
-fn target(spec: &GateSpec) -> String {
-    let model = spec.target.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
-    let whole = if spec.target.delivery == Delivery::Whole { ", answers in one body" } else { "" };
-    let replicas = spec.target.replica_header.as_ref().map(|header| format!(", replicas told by {header}"));
-    format!("{}{model}, {}{whole}{}", endpoint(spec), spec.target.api.name(), replicas.unwrap_or_default())
+fn target(target: &Target) -> String {
+    let model = target.model.as_ref().map(|model| format!(", model {model}")).unwrap_or_default();
+    let whole = if target.delivery == Delivery::Whole { ", answers in one body" } else { "" };
+    let replicas = target.replica_header.as_ref().map(|header| format!(", replicas told by {header}"));
+    format!("{}{model}, {}{whole}{}", endpoint(target), target.api.name(), replicas.unwrap_or_default())
 }
 
-/// The target as a person named it.
-pub(super) fn endpoint(spec: &GateSpec) -> &str {
-    match &spec.target.endpoint {
+/// Which stored runs are asked for: `the newest 5 by merge-base, from .gate/baselines; where there are none, last:5`.
+fn baseline(baseline: &BaselineSpec) -> String {
+    let BaselineSpec { from, runs, store, class, fallback } = baseline;
+    let newest = if *runs == 1 { "the newest".to_owned() } else { format!("the newest {}", grouped(*runs)) };
+    let chosen = match from {
+        BaselineFrom::MergeBase | BaselineFrom::Branch(_) => format!("{newest} by {from}"),
+        BaselineFrom::Last(_) | BaselineFrom::Pin(_) | BaselineFrom::File(_) => from.to_string(),
+    };
+    let class = class.as_ref().map(|class| format!(", of the class {class}")).unwrap_or_default();
+    let fallback = fallback.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let fallback = (!fallback.is_empty()).then(|| format!("; where there are none, {}", fallback.join(", then ")));
+    format!("{chosen} from {store}{class}{}", fallback.unwrap_or_default())
+}
+
+/// The endpoint as a person named it.
+pub(super) fn endpoint(target: &Target) -> &str {
+    match &target.endpoint {
         Endpoint::Url(url) => url,
         Endpoint::Sim(_) => "sim",
     }
@@ -96,6 +111,11 @@ fn client(load: &Load) -> String {
 
 fn requests(view: &PlanView<'_>) -> String {
     let warmup = counted(view.plan.warmup.len(), "warm-up request");
+    let pairs = if view.spec.reference.is_some() {
+        "; each is a pair with one prompt, a request to each arm, in random order"
+    } else {
+        ""
+    };
     let judged = match view.spec.load.iterations {
         Iterations::Fixed(count) => format!("{} measured, judged once", grouped(count)),
         Iterations::Range { first, last, extend } => {
@@ -109,7 +129,7 @@ fn requests(view: &PlanView<'_>) -> String {
             format!("{first} to {last} measured, judged at {first} and {last}{}", further.unwrap_or_default())
         }
     };
-    format!("{warmup}, then {judged}")
+    format!("{warmup}, then {judged}{pairs}")
 }
 
 /// When each look's last request is due. In a closed loop that is when earlier ones have ended.
@@ -118,9 +138,11 @@ fn time(view: &PlanView<'_>) -> String {
         return "as long as the answers take".to_owned();
     }
     let plan = view.plan;
+    let noun = if view.spec.reference.is_some() { "pair" } else { "request" };
     let due = plan.looks.iter().filter_map(|look| {
-        let last = plan.requests.get((*look as usize).checked_sub(1)?)?;
-        Some(format!("{} for {}", long_time(last.at), counted(*look as usize, "request")))
+        let sent = (*look as usize).checked_mul(view.spec.arms() as usize)?;
+        let last = plan.requests.get(sent.checked_sub(1)?)?;
+        Some(format!("{} for {}", long_time(last.at), counted(*look as usize, noun)))
     });
     let due = due.collect::<Vec<_>>();
     if due.is_empty() { String::new() } else { format!("{}, after warm-up", listed(&due, "or")) }
@@ -170,8 +192,9 @@ fn tls(tls: &Tls) -> String {
     [Some(authorities).filter(|words| !words.is_empty()), own].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What the simulated engine does.
-fn engine(params: &EngineParams) -> String {
+/// What the simulated engine does, where it is that.
+fn engine(target: &Target) -> String {
+    let Endpoint::Sim(params) = &target.endpoint else { return String::new() };
     let mut parts = vec![format!("ttft {}", latency(&params.ttft)), format!("tpot {}", latency(&params.tpot))];
     let faults = Fault::ALL.map(|fault| (fault, params.faults.rate(fault)));
     let faults = faults.into_iter().filter(|(_, rate)| *rate > 0.0);

@@ -72,6 +72,23 @@ pub fn cause_sentence(cause: &Cause) -> String {
             .to_owned(),
         Cause::Buffered { share } => buffered(*share),
         Cause::Interrupted => "the run was interrupted before its first look".to_owned(),
+        Cause::ReferenceTooFewOk { ok, needed } => format!(
+            "only {} of the reference's requests {} ok, and a comparison needs {}: see how the others failed, or raise \
+             `load.iterations`",
+            grouped(*ok),
+            if *ok == 1 { "was" } else { "were" },
+            grouped(*needed)
+        ),
+        Cause::ShorterAnswers { base, seen } => format!(
+            "answers have {} output tokens on average, and {} in what it is compared with: less than half of the work \
+             was done, so times say nothing of speed; see whether the answers are cut, refused or of another model",
+            number(*seen),
+            number(*base)
+        ),
+        Cause::NoScenario(name) => format!(
+            "the scenario `{}` that the bound is a share of is not in the run: name one of `scenarios`",
+            super::baseline::name(name)
+        ),
     }
 }
 

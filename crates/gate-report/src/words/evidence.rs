@@ -3,14 +3,21 @@
 use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, Evidence, Metric, Op, Rule, Side};
 
 use super::number::beside;
-use super::{figure, grouped, judged, number, percent};
+use super::{compared, figure, grouped, judged, number, percent};
 
 /// Why the rule decided as it did, for a report with room for it.
 #[must_use]
 pub fn why_sentence(verdict: &CheckVerdict) -> String {
     let rule = rule_sentence(verdict.rule, verdict.check.decide);
     let tested = verdict.evidence.as_ref().and_then(|evidence| evidence.p_fail.zip(evidence.level));
-    let Some((p_fail, level)) = tested else { return rule.to_owned() };
+    let Some((p_fail, level)) = tested else {
+        let undecided = matches!(judged(&verdict.outcome), CheckOutcome::Inconclusive { .. });
+        let both = match verdict.rule {
+            Rule::Point if undecided => "; nothing follows from that, unless `decide: point` says so",
+            _ => "",
+        };
+        return format!("{rule}{both}");
+    };
     let violated = matches!(judged(&verdict.outcome), CheckOutcome::Violated);
     let rare = format!("too rare to be put down to chance at this gate's {}", percent(1.0 - verdict.check.confidence));
     let compared = match (violated, p_fail <= level) {
@@ -20,7 +27,7 @@ pub fn why_sentence(verdict: &CheckVerdict) -> String {
     };
     let (p_fail, than) = beside(p_fail, level);
     let as_bad = match verdict.rule {
-        Rule::Mean | Rule::Cluster => "a result as bad",
+        Rule::Mean | Rule::Cluster | Rule::Paired | Rule::Stored | Rule::Bounds => "a result as bad",
         _ => "as many",
     };
     format!("{rule}; if the limit held exactly, {as_bad} would be seen with probability {p_fail}, {than}: {compared}")
@@ -31,7 +38,7 @@ pub(crate) fn rule_sentence(rule: Rule, decide: Option<Decide>) -> &'static str 
     match rule {
         Rule::Quantile => "a percentile is judged by how many requests lie beyond the limit (exact binomial)",
         Rule::Rate => "a share is judged by how many requests are bad (exact binomial)",
-        Rule::Counted => "a share or count of errors is compared as it is, when the run has ended",
+        Rule::Counted => "a share or count is compared as it is, when the run has ended",
         Rule::Extreme => "one request beyond the limit violates it",
         Rule::Point if decide == Some(Decide::Point) => {
             "the number seen is compared as it is, since `decide: point` asks for it: nothing is claimed of how sure \
@@ -46,16 +53,40 @@ pub(crate) fn rule_sentence(rule: Rule, decide: Option<Decide>) -> &'static str 
              beyond the limit less those that the percentile allows (Student's t); it is proven only where one more \
              request that is slow as a whole would not undo that"
         }
+        Rule::Paired => {
+            "each request is compared with the reference's answer to the same prompt, and the ranks of the changes are \
+             summed (PAIR: Wilcoxon's signed ranks)"
+        }
+        Rule::PairedTail => {
+            "a high percentile is judged by how many requests lie beyond the reference's own, with the tolerance added \
+             (EXC: exceedances, beta-binomial)"
+        }
+        Rule::Stored => {
+            "a number is compared with that of stored runs, against how much runs differ among themselves (STORED: \
+             Student's t)"
+        }
+        Rule::StoredTail => {
+            "a high percentile is judged by how many requests lie beyond that of the stored runs together, with the \
+             tolerance and a margin for how much runs differ added (STORED-TAIL: exceedances, beta-binomial)"
+        }
+        Rule::Bounds => {
+            "a share of another scenario's number is judged by the bounds of both: it is broken where this one's lower \
+             bound is beyond that share of the other's upper bound (BOUNDS: order statistics)"
+        }
     }
 }
 
 /// Whether the rule tests, so that it can prove.
 pub(crate) fn is_tested(rule: Rule) -> bool {
-    matches!(rule, Rule::Quantile | Rule::Rate | Rule::Mean | Rule::Cluster)
+    match rule {
+        Rule::Counted | Rule::Extreme | Rule::Point => false,
+        Rule::Quantile | Rule::Rate | Rule::Mean | Rule::Cluster => true,
+        Rule::Paired | Rule::PairedTail | Rule::Stored | Rule::StoredTail | Rule::Bounds => true,
+    }
 }
 
 /// The metric without the series where the check stands beside it: `P95`, `largest`, `attainment`.
-pub(super) fn short_label(metric: Metric) -> String {
+pub(crate) fn short_label(metric: Metric) -> String {
     match metric {
         Metric::Series(_, Aggregate::Percentile(percentile)) => percentile.to_string().replace('p', "P"),
         Metric::Series(_, Aggregate::PercentileOfAll(percentile)) => {
@@ -72,6 +103,9 @@ pub(super) fn short_label(metric: Metric) -> String {
 /// How many requests lie beyond the bound, how many may, and how many violate it. `noun` follows the size.
 pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
     let Some(evidence) = &verdict.evidence else { return Vec::new() };
+    if let Some(comparison) = &evidence.comparison {
+        return compared::parts(verdict, evidence, comparison);
+    }
     let Evidence { n, k, allowed, needed, .. } = *evidence;
     let outcome = judged(&verdict.outcome);
     let beyond = format!("{} of {}{noun} {}", grouped(k), grouped(n), beyond_word(&verdict.check));
@@ -94,10 +128,16 @@ pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
                     None => "no count is enough at this size".to_owned(),
                 }),
                 CheckOutcome::Inconclusive { side: Side::Within } => too_few_to_prove(verdict, n),
-                CheckOutcome::Met | CheckOutcome::CouldNotMeasure { .. } | CheckOutcome::Waived { .. } => None,
+                CheckOutcome::Met
+                | CheckOutcome::Inconclusive { side: Side::Blind }
+                | CheckOutcome::CouldNotMeasure { .. }
+                | CheckOutcome::NoBaseline { .. }
+                | CheckOutcome::Waived { .. } => None,
             };
             [beyond, format!("{} allowed", number(allowed))].into_iter().chain(proof).collect()
         }
+        // What they saw is all in the comparison.
+        Rule::Paired | Rule::PairedTail | Rule::Stored | Rule::StoredTail | Rule::Bounds => Vec::new(),
     }
 }
 
@@ -169,6 +209,7 @@ mod tests {
                 design_effect: 1.0,
                 lower: bound(lower),
                 upper: bound(upper),
+                comparison: None,
             })
         };
         assert_eq!(between("280ms", "345ms"), "280–345 ms");

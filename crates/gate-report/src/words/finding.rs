@@ -1,13 +1,12 @@
 //! What a reader should know about the run as a whole.
 
-use gate_model::{Finding, Metric, Quantity};
+use gate_model::{Finding, Metric, Quantity, SpecChange, Unit};
 
+use super::baseline::{difference, name, short};
 use super::cause::{LOWER_LOAD, buffered, cause_sentence, end_reason, killed, quoted};
-use super::{figure, grouped, number, percent};
-use crate::layout::{clip, counted};
-
-/// How much of the name of a replica, a model or a fingerprint is shown, in characters.
-const NAMED: usize = 60;
+use super::compared::noise_hides;
+use super::{change, figure, grouped, number, percent};
+use crate::layout::counted;
 
 /// A finding, with what to do about it.
 #[must_use]
@@ -128,11 +127,88 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::ClosedLoop => "a closed loop asks a slow server less, so attainment and goodput flatter it: set \
                                 `load.rps` to judge them"
             .to_owned(),
+        Finding::NoisyBaseline { check, noise, tolerance } => {
+            format!("`{}`: {}", name(check), noise_hides(Some(*noise), Some(*tolerance)))
+        }
+        Finding::ShapesDiffer { metric, ratio } => format!(
+            "{metric} is spread differently in the two arms (one's spread is {} of the other's), so its tail is \
+             compared only roughly: look at the median beside it",
+            percent(*ratio)
+        ),
+        Finding::SharedServer { address } => format!(
+            "both arms are one server ({}), so each slows the other down: give the reference one of its own",
+            name(address)
+        ),
+        Finding::ReferenceFailure { outcome, count, message } if *count == 1 => {
+            format!("1 request of the reference ended {}: {}", outcome.name(), quoted(message))
+        }
+        Finding::ReferenceFailure { outcome, count, message } => format!(
+            "{} requests of the reference ended {}; the first: {}",
+            grouped(*count),
+            outcome.name(),
+            quoted(message)
+        ),
+        Finding::Creep { metric, from, to, runs, tolerance } => format!(
+            "{metric} has crept from {} to {}{} over the last {} baselines, and one change may move it by {}: each passed, \
+             all together would not; `gate baseline list --metric {metric}` shows the trend",
+            figure(*from),
+            figure(*to),
+            crept(metric.unit(), from.value, to.value),
+            grouped(*runs),
+            change(metric.unit(), *tolerance).trim_start_matches(['+', '−'])
+        ),
+        Finding::Improved { check, change: by } => format!(
+            "`{}` improved by {}: more likely another kind of answer than a faster server; see whether answers are cut, \
+             cached or refused",
+            name(check),
+            change(Unit::Time, by.abs()).trim_start_matches('+')
+        ),
+        Finding::LengthsMoved { metric, base, seen } => format!(
+            "{metric} is {} here and {} in what it is compared with, so the two did not do the same work",
+            number(*seen),
+            number(*base)
+        ),
+        Finding::ModelMoved(moved) => format!("another model, or another build of it, answers ({})", difference(moved)),
+        Finding::SpecChanged { base, changes } => spec_changed(base, changes),
+        Finding::NotAtBase { base } => {
+            format!("this gate does not exist at the base commit {}, so its own checks judge the run", short(base))
+        }
         Finding::RepeatedPrompts { count } => format!(
             "{} repeated an earlier prompt, so a prefix cache may have answered faster: give `prompts.file` more \
              rows, or say `cache: warm` where that is meant",
             counted(*count as usize, "request")
         ),
+    }
+}
+
+/// How far a value has crept, where that is a number.
+fn crept(unit: Unit, from: f64, to: f64) -> String {
+    let by = if unit == Unit::Share { Some(to - from) } else { (from > 0.0).then(|| to / from - 1.0) };
+    by.map(|by| format!(" ({})", change(unit, by))).unwrap_or_default()
+}
+
+/// What a change makes of its own gate, what it loosens first.
+fn spec_changed(base: &str, changes: &[SpecChange]) -> String {
+    let said = |loosens: bool| {
+        let chosen = changes.iter().filter(|change| change.loosens == loosens);
+        chosen.map(spec_change).collect::<Vec<_>>().join(", ")
+    };
+    let (loosened, others) = (said(true), said(false));
+    let judged = format!("it is judged by what stands at {}", short(base));
+    match (loosened.is_empty(), others.is_empty()) {
+        (false, true) => format!("this change loosens its own gate: {loosened}; {judged}"),
+        (false, false) => format!("this change loosens its own gate: {loosened}; it also alters {others}; {judged}"),
+        (true, _) => format!("this change alters its own gate and loosens nothing: {others}; {judged}"),
+    }
+}
+
+fn spec_change(change: &SpecChange) -> String {
+    let what = name(&change.what);
+    match (&change.base, &change.head) {
+        (Some(base), Some(head)) => format!("`{what}` {} → {}", name(base), name(head)),
+        (None, Some(head)) => format!("`{what}` {} (new)", name(head)),
+        (Some(base), None) => format!("`{what}` {} (removed)", name(base)),
+        (None, None) => format!("`{what}`"),
     }
 }
 
@@ -144,11 +220,6 @@ fn tally(answered: &[(String, u32)], count: u32) -> String {
         0 => each,
         more => format!("{each} and {more} more"),
     }
-}
-
-/// A name from outside; a backtick in it would make code of the words after it.
-fn name(text: &str) -> String {
-    clip(&text.trim().replace('`', "'"), NAMED)
 }
 
 fn requests_beyond(metric: Metric) -> String {

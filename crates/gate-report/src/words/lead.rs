@@ -1,32 +1,52 @@
 //! What a person reads first of a verdict, and which checks need a reason.
 
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Metric, Policy, Side, Status, Verdict,
+    Cause, CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Metric, NoBaseline, Policy, Rule, Side, Status,
+    Verdict,
 };
 
-use super::{finding_sentence, grouped, headline, judged, outcome_sentence, outcome_word, waiver};
+use super::{
+    capitalised, comparison, finding_sentence, grouped, headline, judged, moved_sentence, no_baseline_sentence,
+    outcome_sentence, outcome_word, waiver,
+};
 use crate::layout::counted;
 
-/// The one sentence a person reads first: what is violated, could not be measured or is not proven, and what follows
-/// from that for the build.
+/// What a person reads first: what is violated, could not be measured or is not proven, what follows from that for the
+/// build, and which part of a request moved.
 #[must_use]
 pub fn lead_sentence(verdict: &Verdict) -> String {
+    let mut sentence = matter(verdict).unwrap_or_else(|| how_many_hold(verdict));
+    if !sentence.ends_with(['.', '?', '!']) {
+        sentence.push('.');
+    }
+    let moved = verdict.moved.as_ref().map(|moved| format!(" {}.", capitalised(&moved_sentence(moved))));
+    sentence + &moved.unwrap_or_default()
+}
+
+/// The first thing that is not as it should be.
+fn matter(verdict: &Verdict) -> Option<String> {
     let required = |wanted: fn(&CheckOutcome) -> bool| {
         let checks = verdict.checks.iter().filter(move |check| check.check.importance == Importance::Required);
         checks.filter(move |check| wanted(&check.outcome)).collect::<Vec<_>>()
     };
     let unmeasured = || required(|outcome| matches!(outcome, CheckOutcome::CouldNotMeasure { .. }));
-    let over = || required(|outcome| matches!(outcome, CheckOutcome::Inconclusive { side: Side::Over }));
-    let sentence = match verdict.status {
+    let over = || required(|outcome| matches!(outcome, CheckOutcome::Inconclusive { side: Side::Over | Side::Blind }));
+    match verdict.status {
         Status::Violated => {
             let violated = required(|outcome| matches!(outcome, CheckOutcome::Violated));
             violated.first().map(|first| headline(first) + &more(&violated, ["is violated", "are violated"]))
         }
         Status::CouldNotMeasure => unmeasured().first().map(|check| headline(check)),
-        Status::Inconclusive => over().first().map(|first| {
-            let more = more(&over(), NOT_PROVEN);
-            format!("{}; not proven, and this gate counts that against the build{more}", headline(first))
-        }),
+        Status::Inconclusive => {
+            let counts = "this gate counts that against the build";
+            let over = over();
+            let costs = verdict.policy.inconclusive == Policy::Fail;
+            let not_proven = over.first().filter(|_| costs).map(|first| {
+                let word = if is_blind(first) { "" } else { "not proven, and " };
+                format!("{}; {word}{counts}{}", headline(first), more(&over, NOT_PROVEN))
+            });
+            not_proven.or_else(|| without_baseline(verdict).map(|sentence| format!("{sentence}; {counts}")))
+        }
         Status::Interrupted => Some(format!(
             "Stopped after {} of at most {}",
             grouped(verdict.run.sent),
@@ -35,8 +55,9 @@ pub fn lead_sentence(verdict: &Verdict) -> String {
         Status::PassedWithWarnings => over()
             .first()
             .map(|first| {
+                let word = if is_blind(first) { String::new() } else { format!("not proven{}: ", how_many(first)) };
                 let more = more(&over(), NOT_PROVEN);
-                format!("{}; not proven{}: the build passes{}{more}", headline(first), how_many(first), strict(verdict))
+                format!("{}; {word}the build passes{}{more}", headline(first), strict(verdict))
             })
             .or_else(|| {
                 let more = more(&unmeasured(), ["could not be measured"; 2]);
@@ -45,18 +66,35 @@ pub fn lead_sentence(verdict: &Verdict) -> String {
             .or_else(|| waived_sentence(verdict))
             .or_else(|| preferred_sentence(verdict)),
         Status::Passed => None,
-    };
-    let mut sentence = sentence.unwrap_or_else(|| how_many_hold(verdict));
-    if !sentence.ends_with(['.', '?', '!']) {
-        sentence.push('.');
     }
-    sentence
+}
+
+fn is_blind(verdict: &CheckVerdict) -> bool {
+    matches!(verdict.outcome, CheckOutcome::Inconclusive { side: Side::Blind })
+}
+
+/// That checks have nothing to compare with, and why.
+fn without_baseline(verdict: &Verdict) -> Option<String> {
+    let whys = verdict.checks.iter().filter_map(|check| match &check.outcome {
+        CheckOutcome::NoBaseline { why } => Some(why),
+        _ => None,
+    });
+    let whys: Vec<&NoBaseline> = whys.collect();
+    let first = no_baseline_sentence(whys.first()?);
+    Some(match whys.as_slice() {
+        [_] => format!("1 check has no baseline: {first}"),
+        [one, others @ ..] if others.iter().all(|other| other == one) => {
+            format!("{} checks have no baseline: {first}", whys.len())
+        }
+        _ => format!("{} checks have no baseline; of the first, {first}", whys.len()),
+    })
 }
 
 /// Whether [`lead_sentence`] is about the first waiver: nothing that is required is in doubt beside it.
 pub(crate) fn leads_with_waiver(verdict: &Verdict) -> bool {
     let in_doubt = |check: &CheckVerdict| {
-        let doubtful = !matches!(check.outcome, CheckOutcome::Waived { .. }) && needs_reason(check);
+        let calm = matches!(check.outcome, CheckOutcome::Waived { .. } | CheckOutcome::NoBaseline { .. });
+        let doubtful = !calm && needs_reason(check);
         doubtful && check.check.importance == Importance::Required
     };
     verdict.status == Status::PassedWithWarnings && !verdict.checks.iter().any(in_doubt)
@@ -91,14 +129,31 @@ pub(crate) fn failures(verdict: &Verdict) -> Vec<String> {
     verdict.findings.iter().filter(|finding| is_the_matter(verdict, finding)).map(finding_sentence).collect()
 }
 
-/// Whether the finding is a failure that violates a check on errors, or leaves not one request to judge.
+/// Whether the finding is a failure that violates a check on errors, or leaves too few requests to judge.
 fn is_the_matter(verdict: &Verdict, finding: &Finding) -> bool {
-    let Finding::Failure { outcome, .. } = finding else { return false };
-    verdict.checks.iter().any(|check| match (&check.outcome, check.check.metric) {
-        (CheckOutcome::Violated, Metric::ErrorShare(kind) | Metric::ErrorCount(kind)) => outcome.is(kind, true),
-        (CheckOutcome::CouldNotMeasure { cause: Cause::TooFewOk { ok: 0, .. } }, _) => true,
+    let mut checks = verdict.checks.iter();
+    match finding {
+        Finding::Failure { outcome, .. } => checks.any(|check| match (&check.outcome, check.check.metric) {
+            (CheckOutcome::Violated, Metric::ErrorShare(kind) | Metric::ErrorCount(kind)) => outcome.is(kind, true),
+            (CheckOutcome::CouldNotMeasure { cause: Cause::TooFewOk { ok: 0, .. } }, _) => true,
+            _ => false,
+        }),
+        Finding::ReferenceFailure { .. } => checks.any(|check| {
+            matches!(check.outcome, CheckOutcome::CouldNotMeasure { cause: Cause::ReferenceTooFewOk { .. } })
+        }),
         _ => false,
-    })
+    }
+}
+
+/// Whether the reason of a check says the same.
+fn is_said(verdict: &Verdict, finding: &Finding, words: &str, said: &[String]) -> bool {
+    match finding {
+        Finding::NoisyBaseline { check, .. } => {
+            let is_blind = |outcome| matches!(judged(outcome), CheckOutcome::Inconclusive { side: Side::Blind });
+            verdict.checks.iter().any(|known| is_blind(&known.outcome) && known.check.to_string() == *check)
+        }
+        _ => said.iter().any(|reason| reason.contains(words)),
+    }
 }
 
 /// What else a reader should know, in words; what [`failures`] or the reason of a check already say is left out.
@@ -106,7 +161,7 @@ pub(crate) fn further_findings(verdict: &Verdict) -> Vec<(&Finding, String)> {
     let said: Vec<String> = reasons(verdict).into_iter().map(|(sentence, _)| sentence).collect();
     let findings = verdict.findings.iter().filter(|finding| !is_the_matter(verdict, finding));
     let findings = findings.map(|finding| (finding, finding_sentence(finding)));
-    findings.filter(|(_, words)| !said.iter().any(|reason| reason.contains(words.as_str()))).collect()
+    findings.filter(|(finding, words)| !is_said(verdict, finding, words, &said)).collect()
 }
 
 const NOT_PROVEN: [&str; 2] = ["is not proven", "are not proven"];
@@ -122,8 +177,9 @@ fn more(checks: &[&CheckVerdict], [is, are]: [&str; 2]) -> String {
 
 /// ` with 100 requests`, on which a check rests.
 fn how_many(check: &CheckVerdict) -> String {
+    let noun = if check.rule == Rule::Paired { "pair" } else { "request" };
     let evidence = check.evidence.as_ref();
-    evidence.map(|evidence| format!(" with {}", counted(evidence.n as usize, "request"))).unwrap_or_default()
+    evidence.map(|evidence| format!(" with {}", counted(evidence.n as usize, noun))).unwrap_or_default()
 }
 
 /// What would make the build fail, unless it is asked for already.
@@ -149,13 +205,16 @@ fn waived_sentence(verdict: &Verdict) -> Option<String> {
 
 /// What a preferred check saw, where nothing required is in doubt.
 fn preferred_sentence(verdict: &Verdict) -> Option<String> {
-    let first = verdict.checks.iter().find(|check| needs_reason(check))?;
+    let is_calm = |check: &CheckVerdict| matches!(check.outcome, CheckOutcome::NoBaseline { .. });
+    let first = verdict.checks.iter().find(|check| needs_reason(check) && !is_calm(check))?;
     Some(format!("{}; the check is only preferred, so the build passes", headline(first)))
 }
 
 fn how_many_hold(verdict: &Verdict) -> String {
     let proven = verdict.checks.iter().filter(|check| outcome_word(check) == "proven").count();
-    let unproven = verdict.checks.iter().filter(|check| outcome_word(check) == "holds, not proven").count();
+    let unproven = verdict.checks.iter().filter(|check| outcome_word(check) == "holds, not proven");
+    let (tolerated, unproven): (Vec<_>, Vec<_>) = unproven.partition(|check| comparison(check).is_some());
+    let (tolerated, unproven) = (tolerated.len(), unproven.len());
     let holding = verdict.checks.iter().filter(|check| !needs_reason(check)).count();
     let all = match (holding, verdict.checks.len()) {
         (1, 1) => "The check holds".to_owned(),
@@ -166,9 +225,12 @@ fn how_many_hold(verdict: &Verdict) -> String {
     let proven = (proven > 0).then(|| is(proven, "is proven", "are proven"));
     let unproven =
         (unproven > 0).then(|| is(unproven, "needs more requests to be proven", "need more requests to be proven"));
+    let tolerated = (tolerated > 0)
+        .then(|| is(tolerated, "is within its tolerance, not proven", "are within their tolerance, not proven"));
     let compared = verdict.checks.iter().filter(|check| outcome_word(check) == "holds").count();
     let compared = (compared > 0).then(|| is(compared, "is compared as it is", "are compared as they are"));
-    let how = [proven, unproven, compared].into_iter().flatten().collect::<Vec<_>>();
+    let how = [proven, unproven, tolerated, compared].into_iter().flatten().collect::<Vec<_>>();
     let how = if how.is_empty() { String::new() } else { format!("; {}", how.join(", ")) };
-    format!("{all} on {}{how}", counted(verdict.run.judged as usize, "request"))
+    let missing = without_baseline(verdict).map(|sentence| format!(". {sentence}")).unwrap_or_default();
+    format!("{all} on {}{how}{missing}", counted(verdict.run.judged as usize, "request"))
 }

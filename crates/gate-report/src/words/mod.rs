@@ -3,7 +3,9 @@
 //! The sentences are for people: they name the thing, the numbers and a likely remedy. They carry text from outside
 //! as it came, clipped; the report that prints them escapes it for its target.
 
+mod baseline;
 mod cause;
+mod compared;
 mod evidence;
 mod finding;
 mod lead;
@@ -11,20 +13,25 @@ mod number;
 mod power;
 
 use gate_model::{
-    Aggregate, Bound, Cause, Check, CheckOutcome, CheckVerdict, HttpVersion, Importance, Metric, Op, Origin, Side,
-    Status, Verdict,
+    Aggregate, Cause, Check, CheckOutcome, CheckVerdict, Comparison, Evidence, HttpVersion, Importance, Metric, Op,
+    Origin, Side, Status, Verdict,
 };
 
+pub use baseline::no_baseline_sentence;
+pub(crate) use baseline::{chosen, differences_text, short};
 pub use cause::{cause_sentence, end_reason};
+pub use compared::moved_sentence;
+use compared::{against, beside_base, blind};
+pub(crate) use compared::{allowance, base, change, change_cell, change_seen, decided, rule_name, seen_change, whose};
+use evidence::counts;
 pub use evidence::why_sentence;
-pub(crate) use evidence::{BOUNDS, beyond_word, bounds, rule_sentence};
-use evidence::{counts, is_tested, short_label};
+pub(crate) use evidence::{BOUNDS, beyond_word, bounds, is_tested, rule_sentence, short_label};
 pub use finding::finding_sentence;
 pub use lead::lead_sentence;
 pub(crate) use lead::{failures, further_findings, leads_with_waiver, needs_reason, reasons, report_only};
 pub use number::figure;
-pub(crate) use number::{capitalised, grouped, number, percent};
-pub(crate) use power::power_sentences;
+pub(crate) use number::{beside, capitalised, grouped, number, p_value, percent, probability};
+pub(crate) use power::{power_sentences, stored_finds};
 
 /// The heading of every report of a run against the built-in engine.
 pub const SIMULATED: &str = "SIMULATED ENGINE: these numbers are of the built-in engine, not of a server";
@@ -65,16 +72,24 @@ pub fn outcome_word(verdict: &CheckVerdict) -> &'static str {
     match verdict.outcome {
         CheckOutcome::Violated if verdict.check.importance == Importance::Preferred => "violated",
         CheckOutcome::Violated => "VIOLATED",
-        CheckOutcome::Met if is_tested(verdict.rule) => "proven",
+        CheckOutcome::Met if was_tested(verdict) => "proven",
         CheckOutcome::Met => "holds",
         CheckOutcome::Inconclusive { side: Side::Within } => "holds, not proven",
         CheckOutcome::Inconclusive { side: Side::Over } => match verdict.check.op {
             Op::Greater | Op::AtLeast => "under, not proven",
             _ => "over, not proven",
         },
+        CheckOutcome::Inconclusive { side: Side::Blind } => "runs differ too much",
         CheckOutcome::CouldNotMeasure { .. } => "could not measure",
+        CheckOutcome::NoBaseline { .. } => "no baseline",
         CheckOutcome::Waived { .. } => "WAIVED",
     }
+}
+
+/// Whether there was a test: some bases, zero above all, have none.
+pub(crate) fn was_tested(verdict: &CheckVerdict) -> bool {
+    let untested = |evidence: &Evidence| evidence.comparison.is_some() && evidence.p_fail.is_none();
+    is_tested(verdict.rule) && !verdict.evidence.as_ref().is_some_and(untested)
 }
 
 /// The check with its marks: `errors.rate < 5% (implied)`.
@@ -99,6 +114,7 @@ pub(crate) fn marks(check: &Check) -> impl Iterator<Item = String> {
 pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
     let word = match &verdict.outcome {
         CheckOutcome::CouldNotMeasure { cause } => return format!("could not measure: {}", cause_sentence(cause)),
+        CheckOutcome::NoBaseline { why } => return format!("no baseline: {}", no_baseline_sentence(why)),
         CheckOutcome::Waived { otherwise } => {
             let otherwise = CheckVerdict { outcome: (**otherwise).clone(), ..verdict.clone() };
             let end = if needs_reason(&otherwise) { "" } else { "; the waiver can go" };
@@ -108,11 +124,14 @@ pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
         CheckOutcome::Met | CheckOutcome::Inconclusive { .. } => outcome_word(verdict),
     };
     let label = short_label(verdict.check.metric);
-    let mut parts =
-        vec![seen(verdict).map_or_else(|| format!("{label} has no value"), |seen| format!("{label} {seen} seen"))];
-    parts.push(limit(&verdict.check));
+    let mut parts = match (seen(verdict), comparison(verdict)) {
+        (Some(seen), Some(comparison)) => vec![beside_base(verdict, &seen, comparison)],
+        (Some(seen), None) => vec![format!("{label} {seen} seen"), written(&verdict.check)],
+        (None, _) => vec![format!("{label} has no value"), written(&verdict.check)],
+    };
     parts.extend(counts(verdict, ""));
-    format!("{word}: {}", parts.join(", "))
+    let blind = blind(verdict).map(|blind| format!("; {blind}")).unwrap_or_default();
+    format!("{word}: {}{blind}", parts.join(", "))
 }
 
 /// A check as a colleague would put it: `ttft.p95 is 1,040 ms, limit 800 ms: 9 of 50 requests over, 2.5 allowed,
@@ -123,12 +142,17 @@ pub fn headline(verdict: &CheckVerdict) -> String {
     match judged(&verdict.outcome) {
         CheckOutcome::CouldNotMeasure { cause: Cause::NoData } => return no_value(metric),
         CheckOutcome::CouldNotMeasure { cause } => return capitalised(&cause_sentence(cause)),
+        CheckOutcome::NoBaseline { why } => return format!("{metric} has no baseline: {}", no_baseline_sentence(why)),
         _ => {}
     }
     let seen = seen(verdict).unwrap_or_else(|| "unknown".to_owned());
+    if let Some(comparison) = comparison(verdict) {
+        let blind = blind(verdict).map(|blind| format!("; {blind}")).unwrap_or_default();
+        return format!("{metric} is {seen} {}: {}{blind}", against(comparison), counts(verdict, "").join(", "));
+    }
     let counts = counts(verdict, " requests");
     let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
-    format!("{metric} is {seen}, {}{counts}", limit(&verdict.check))
+    format!("{metric} is {seen}, {}{counts}", written(&verdict.check))
 }
 
 /// That a metric has no value; one of a spread needs several.
@@ -155,15 +179,23 @@ pub(crate) fn waiver(check: &Check) -> String {
 }
 
 /// The bound in words: `limit 800 ms`, `at least 95 % required`.
-fn limit(check: &Check) -> String {
-    let Bound::Absolute(bound) = &check.bound;
-    let bound = figure(*bound);
-    match check.op {
+fn limit(op: Op, bound: &str) -> String {
+    match op {
         Op::Less | Op::AtMost => format!("limit {bound}"),
         Op::Greater => format!("more than {bound} required"),
         Op::AtLeast => format!("at least {bound} required"),
         Op::Equal => format!("exactly {bound} required"),
     }
+}
+
+/// The bound as it is written, in words.
+fn written(check: &Check) -> String {
+    limit(check.op, &check.bound.absolute().map_or_else(|| check.bound_text.clone(), figure))
+}
+
+/// What the check was compared with, where its bound is relative and there was something.
+pub(crate) fn comparison(verdict: &CheckVerdict) -> Option<&Comparison> {
+    verdict.evidence.as_ref()?.comparison.as_ref()
 }
 
 /// The number seen; a percentile of all requests is ∞ where a failed request has that rank.

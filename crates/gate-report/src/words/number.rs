@@ -28,7 +28,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A probability, and how it compares with a level: `0.0008`, `at or below the level 0.0118`. Both have as many
 /// decimals as it takes to tell them apart.
-pub(super) fn beside(value: f64, level: f64) -> (String, String) {
+pub(crate) fn beside(value: f64, level: f64) -> (String, String) {
     let texts = (4..=9).map(|decimals| (probability(value, decimals), probability(level, decimals)));
     match texts.into_iter().find(|(value, level)| value != level) {
         Some((text, limit)) => {
@@ -38,8 +38,17 @@ pub(super) fn beside(value: f64, level: f64) -> (String, String) {
     }
 }
 
+/// A p-value as it is written: `p = 0.0003`, `p < 0.0001`.
+pub(crate) fn p_value(value: f64) -> String {
+    let text = probability(value, 4);
+    match text.strip_prefix("below ") {
+        Some(least) => format!("p < {least}"),
+        None => format!("p = {text}"),
+    }
+}
+
 /// A probability with at most so many decimals, and never `0`.
-fn probability(value: f64, decimals: usize) -> String {
+pub(crate) fn probability(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let least = format!("0.{}1", "0".repeat(decimals.saturating_sub(1)));
     if least.parse().is_ok_and(|least: f64| value < least) {

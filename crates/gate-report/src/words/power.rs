@@ -1,9 +1,9 @@
 //! What a check can find with as many requests as it has.
 
-use gate_model::{Check, Decide, Power, Rule};
+use gate_model::{BaselineFrom, BaselineSpec, Check, Decide, Op, Power, Rule};
 
-use super::{beyond_word, grouped, percent};
-use crate::layout::listed;
+use super::{beyond_word, change, grouped, percent};
+use crate::layout::{counted, listed};
 
 /// How a check is decided whose power is not known before the run.
 fn without_power(check: &Check, rule: Rule) -> &'static str {
@@ -18,8 +18,41 @@ fn without_power(check: &Check, rule: Rule) -> &'static str {
         Rule::Cluster => {
             "judged by the gaps beyond the limit in each request, so what it can find shows only in the run"
         }
+        Rule::Paired => "compared pair by pair with the reference, so what it can find shows only in the run",
+        Rule::PairedTail => "compared with the reference's own tail, so what it can find shows only in the run",
+        Rule::Stored => "compared with stored runs, as far as they agree among themselves",
+        Rule::StoredTail => {
+            "compared with the tail of stored runs, as far as they agree among themselves, so what it can find shows \
+             only in the run"
+        }
+        Rule::Bounds => "compared with another scenario, so what it can find shows only in the run",
         Rule::Quantile | Rule::Rate => "what it can find is not known",
     }
+}
+
+/// The noise from run to run that is reckoned with before any is known.
+const USUAL_NOISE: f64 = 0.05;
+
+/// z at 95 % + z at 80 %: by how many standard errors a change has to exceed its tolerance to be found in 4 of 5 runs.
+const FOUND_AT: f64 = 2.49;
+
+/// The smallest change that a check against stored runs finds in 4 of 5 runs, if they are all there and differ as runs
+/// usually do: exp(2.49 τ √(1 + 1/N)) beyond the tolerance. `None` for other checks, and where the tolerance is no share.
+pub(crate) fn stored_finds(check: &Check, rule: Rule, baseline: &BaselineSpec) -> Option<String> {
+    let tolerance = check.bound.relative().filter(|_| rule == Rule::Stored && check.op != Op::Equal)?;
+    let tolerance = if tolerance.step.is_none() { tolerance.change.unwrap_or(0.0) } else { tolerance.change? };
+    let runs = match baseline.from {
+        BaselineFrom::Last(runs) => runs,
+        BaselineFrom::Pin(_) | BaselineFrom::File(_) => 1,
+        BaselineFrom::MergeBase | BaselineFrom::Branch(_) => baseline.runs,
+    }
+    .max(1);
+    let beyond = FOUND_AT * USUAL_NOISE * (1.0 + 1.0 / f64::from(runs)).sqrt();
+    let beyond = if check.op.wants_more() { -beyond } else { beyond };
+    let found = change(check.metric.unit(), (1.0 + tolerance) * beyond.exp() - 1.0);
+    let runs = counted(runs as usize, "stored run");
+    let noise = percent(USUAL_NOISE);
+    Some(format!("with {runs} that differ by {noise} among themselves it finds {found}, and more, in 4 of 5 runs"))
 }
 
 /// What the check can find at this size, in sentences.

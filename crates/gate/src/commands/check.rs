@@ -1,28 +1,40 @@
 //! `gate check`: compile, run, judge, report.
 
 use gate_load::Stop;
-use gate_model::{ExitCode, GateSpec, Verdict};
+use gate_model::{ExitCode, GateSpec, Prior, Verdict};
 
-use crate::cli::Check;
+use crate::baselines::{self, Given};
+use crate::cli::{Check, Trust};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::inputs::Inputs;
+use crate::trust::{self, Trusted};
 use crate::{measure, reports, specs, stop};
 
 pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Failure> {
-    let mut specs = specs::resolve_all(&arguments.specs, &arguments.overlays.list(), console)?;
-    for spec in &mut specs {
-        arguments.strictness.apply(spec);
-        // What cannot be planned is found before any gate sends a byte.
-        measure::Inputs::read(spec)?.plan(spec, &spec.load.iterations.looks())?;
+    let overlays = arguments.side_by_side.over(&arguments.overlays);
+    let specs = specs::resolve_all(&arguments.specs, &overlays, console)?;
+    let given = Given::of(&arguments.baseline, baselines::read)?;
+    let mut gates = Vec::new();
+    for head in specs {
+        let Trusted { mut spec, finding } = match arguments.trust {
+            Trust::Base => trust::base(head, &overlays, console)?,
+            Trust::Head => Trusted { spec: head, finding: None },
+        };
+        arguments.strictness.apply(&mut spec);
+        // What cannot be planned, or not be compared with, is found before any gate sends a byte.
+        Inputs::read(&spec)?.plan(&spec, &spec.load.iterations.looks())?;
+        let prior = baselines::choose(&spec, &given, None, console)?;
+        gates.push(Gate { spec, prior: Prior { notes: finding.into_iter().collect(), ..prior } });
     }
     let stop = Stop::new();
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;
     let mut verdicts = Vec::new();
     let mut exit = ExitCode::Passed;
-    for spec in &specs {
+    for gate in gates {
         // One gate that cannot be run or reported is no reason to leave out the others.
-        match check_one(spec, arguments, &stop, &mut verdicts, console) {
+        match check_one(gate, arguments, &stop, &mut verdicts, console) {
             Ok(()) => {}
             Err(failure) => {
                 console.failure(&failure);
@@ -37,29 +49,38 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
     Ok(exit.worse(reports::conclude(&verdicts, &arguments.outputs, console)?))
 }
 
+/// A gate with what its run will be compared with.
+struct Gate {
+    spec: GateSpec,
+    prior: Prior,
+}
+
 /// Runs one gate; its verdict is kept and printed before anything is written, which may fail.
 fn check_one(
-    spec: &GateSpec,
+    gate: Gate,
     arguments: &Check,
     stop: &Stop,
     verdicts: &mut Vec<Verdict>,
     console: &Console,
 ) -> Result<(), Failure> {
+    let Gate { spec, prior } = gate;
     let folder = arguments.out.join(&spec.name);
     let journal = folder.join("run.jsonl");
     let looks = spec.load.iterations.looks();
     reports::clear(&folder)?;
     // The day it starts on is the day its waivers are measured by.
     let started = measure::now();
-    let mut referee = gate_judge::referee(spec, &looks, &started);
-    let run = measure::run(spec, &looks, &mut referee, &journal, &started, stop, console)?;
-    let mut verdict = reports::redacted(gate_judge::judge(&run), console);
+    let mut referee = gate_judge::referee(&spec, &looks, &started, &prior);
+    let run = measure::run(&spec, &looks, &mut referee, &journal, &started, stop, console)?;
+    let prior = baselines::confirm(prior, &run);
+    let mut verdict = console.secrets.redacted(gate_judge::judge(&run, &prior));
     arguments.strictness.soften(&mut verdict);
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =
         reports::refer(&mut verdict, &folder, &journal).and_then(|()| reports::write(&verdict, &folder, console));
+    let saved = if arguments.save_baseline { baselines::save_checked(&run, &verdict, console) } else { Ok(()) };
     verdicts.push(verdict);
-    written?;
+    written.and(saved)?;
     console.people(&format!("Reports: {}\n", folder.display()));
     Ok(())
 }

@@ -1,13 +1,21 @@
 //! `gate explain`: what a metric means, and how a check on it is decided.
 
-use gate_model::{Bound, Check, ExitCode, Importance, Metric, Op, Origin, Quantity, Series};
+use std::path::Path;
 
+use gate_model::{Bound, Check, ExitCode, Importance, Metric, Op, Origin, Quantity, Run, Series, Verdict};
+
+use crate::baselines::{self, Given};
 use crate::cli::Explain;
+use crate::commands::report;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::files;
 
 pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode, Failure> {
-    let name = arguments.metric.as_str();
+    let name = arguments.subject.trim();
+    if let Some(run) = &arguments.run {
+        return on_run(name, run, console);
+    }
     let text = match Series::ALL.into_iter().find(|series| series.name() == name) {
         Some(series) => gate_report::explain_series(series),
         None if name == "errors" => gate_report::explain_errors(),
@@ -18,6 +26,36 @@ pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode
     };
     console.data(&text)?;
     Ok(ExitCode::Passed)
+}
+
+/// What the rule of a check computed on a run, step by step; of a metric, each check on it.
+fn on_run(subject: &str, path: &Path, console: &Console) -> Result<ExitCode, Failure> {
+    let verdict = verdict(path, console)?;
+    let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+    let is_meant = |check: &Check| {
+        let (wanted, written) = (squeezed(subject), squeezed(&check.to_string()));
+        wanted == written || wanted == check.metric.to_string()
+    };
+    let meant: Vec<usize> =
+        (0..).zip(&verdict.checks).filter(|(_, one)| is_meant(&one.check)).map(|(at, _)| at).collect();
+    if meant.is_empty() {
+        let checks: Vec<String> = verdict.checks.iter().map(|one| format!("`{}`", one.check)).collect();
+        return Err(Failure::usage(format!("{} has no check `{subject}`", path.display()))
+            .hint(format!("it has {}", checks.join(", "))));
+    }
+    for check in meant {
+        console.data(&console.secrets.redact(&gate_report::explain_check(&verdict, check)))?;
+    }
+    Ok(ExitCode::Passed)
+}
+
+/// A verdict as it was given, or a journal judged again.
+fn verdict(path: &Path, console: &Console) -> Result<Verdict, Failure> {
+    let text = files::read(path, files::LARGE)?;
+    let Ok(run) = Run::from_journal(&text) else { return report::read(path) };
+    let prior = baselines::choose(&run.header.spec, &Given::default(), Some(&run), console)?;
+    let prior = baselines::confirm(prior, &run);
+    Ok(console.secrets.redacted(gate_judge::judge(&run, &prior)))
 }
 
 fn wrong(error: &gate_model::MetricError) -> Failure {

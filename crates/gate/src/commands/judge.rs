@@ -3,24 +3,35 @@
 use std::path::Path;
 
 use gate_import::{Format, Import};
-use gate_model::{ExitCode, GateSpec, PromptSpec, Run};
+use gate_model::{Endpoint, ExitCode, GateSpec, PromptSpec, Run};
+use gate_spec::Overlay;
 
+use crate::baselines::{self, Given};
 use crate::cli::Judge;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::{files, measure, reports, specs};
+
+/// Stands in a spec for the endpoint that a reference's file was measured on.
+const SOMEWHERE: &str = "http://reference.invalid";
 
 pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Failure> {
     let [path] = arguments.runs.as_slice() else {
         return Err(Failure::usage("several runs are not yet supported: judge one at a time"));
     };
     refuse_overwriting(path, arguments)?;
-    let mut run = match &arguments.from {
-        Some(format) => import(format, path, arguments, console)?,
-        None => journal(path, arguments, console)?,
-    };
+    let mut run = read(path, arguments, console)?;
+    if let Some(beside) = &arguments.reference {
+        run = side_by_side(run, beside, arguments, console)?;
+    }
+    let given = Given::of(&arguments.baseline, |path| match &arguments.from {
+        Some(_) => Ok(gate_import::as_baseline(read(path, arguments, console)?)),
+        None => baselines::read(path),
+    })?;
     arguments.strictness.apply(&mut run.header.spec);
-    let mut verdict = reports::redacted(gate_judge::judge(&run), console);
+    let prior = baselines::choose(&run.header.spec, &given, Some(&run), console)?;
+    let prior = baselines::confirm(prior, &run);
+    let mut verdict = console.secrets.redacted(gate_judge::judge(&run, &prior));
     arguments.strictness.soften(&mut verdict);
     match &arguments.out {
         Some(out) => {
@@ -32,6 +43,38 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     }
     console.people(&gate_report::terminal(&verdict, console.style));
     reports::conclude(&[verdict], &arguments.outputs, console)
+}
+
+/// Reads a run: a journal, or another tool's file.
+fn read(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
+    match &arguments.from {
+        Some(format) => import(format, path, arguments, console),
+        None => journal(path, arguments, console),
+    }
+}
+
+/// Lays another run beside one, as its reference.
+fn side_by_side(run: Run, beside: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
+    let name = beside.display().to_string();
+    let mut reference = read(beside, arguments, console)?;
+    if arguments.from.is_some() {
+        // Another tool's file does not say which endpoint it is of.
+        reference.header.spec.target.endpoint = Endpoint::Url(name.clone());
+    }
+    let mut run = gate_import::with_reference(run, reference).map_err(|error| Failure::unreadable(beside, error))?;
+    let overrides = run.header.spec.overrides.iter_mut().filter(|one| one.value == SOMEWHERE);
+    overrides.for_each(|one| one.value.clone_from(&name));
+    Ok(run)
+}
+
+/// What changes the spec: where another file is the reference, its checks may ask for one.
+fn overlays(arguments: &Judge) -> Vec<Overlay> {
+    let reference = arguments.reference.iter().map(|_| Overlay {
+        flag: "--reference".into(),
+        path: "reference.url".into(),
+        value: SOMEWHERE.into(),
+    });
+    arguments.overlays.list().into_iter().chain(reference).collect()
 }
 
 /// The run is not replaced by its own report.
@@ -53,7 +96,7 @@ fn journal(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Fai
             .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
     })?;
     if let Some(spec) = &arguments.spec {
-        let spec = specs::resolve_one(spec, &arguments.overlays.list(), console)?;
+        let spec = specs::resolve_one(spec, &overlays(arguments), console)?;
         run.header.spec = required_of(spec, &run.header.spec);
     } else if !arguments.overlays.list().is_empty() {
         return Err(Failure::usage("--set and --target change a spec: name it with --spec"));
@@ -65,7 +108,8 @@ fn journal(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Fai
 /// the spec's, and so is which token counts will do.
 fn required_of(spec: GateSpec, sent: &GateSpec) -> GateSpec {
     let prompts = PromptSpec { tokens: spec.prompts.tokens, ..sent.prompts.clone() };
-    GateSpec { target: sent.target.clone(), load: sent.load.clone(), prompts, ..spec }
+    let (target, reference) = (sent.target.clone(), sent.reference.clone());
+    GateSpec { target, reference, load: sent.load.clone(), prompts, ..spec }
 }
 
 /// Another tool's file.
@@ -74,7 +118,7 @@ fn import(format: &str, path: &Path, arguments: &Judge, console: &Console) -> Re
     let Some(spec) = &arguments.spec else {
         return Err(Failure::usage("--from needs --spec: another tool's file does not say what is required of it"));
     };
-    let spec = specs::resolve_one(spec, &arguments.overlays.list(), console)?;
+    let spec = specs::resolve_one(spec, &overlays(arguments), console)?;
     let text = files::read(path, files::LARGE)?;
     let import =
         Import { spec, text: &text, gate: measure::VERSION, run_id: &measure::run_id(), started: &measure::now() };
@@ -83,7 +127,7 @@ fn import(format: &str, path: &Path, arguments: &Judge, console: &Console) -> Re
 
 #[cfg(test)]
 mod tests {
-    use gate_model::{Endpoint, TokenPolicy};
+    use gate_model::TokenPolicy;
 
     use super::*;
 

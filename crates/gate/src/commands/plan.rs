@@ -6,12 +6,13 @@ use gate_report::PlanView;
 use crate::cli::Plan;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{measure, specs};
+use crate::inputs::Inputs;
+use crate::specs;
 
 pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Failure> {
-    let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
+    let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
     let looks = spec.load.iterations.looks();
-    let plan = measure::Inputs::read(&spec)?.plan(&spec, &looks)?;
+    let plan = Inputs::read(&spec)?.plan(&spec, &looks)?;
     let power = gate_judge::power(&spec, &looks);
     let rules = spec.checks.iter().map(gate_judge::rule);
     let checks: Vec<_> = rules.zip(power).collect();

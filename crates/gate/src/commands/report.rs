@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
     Ok(ExitCode::Passed)
 }
 
-fn read(path: &Path) -> Result<Verdict, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
     if path.is_dir() {
         let hint = format!("name the verdict in it: {}", path.join("verdict.json").display());
         return Err(Failure::unreadable(path, "it is a folder").hint(hint));
@@ -58,7 +58,7 @@ fn read(path: &Path) -> Result<Verdict, Failure> {
 }
 
 /// The journal a verdict names, if it is still the one it was made from.
-fn journal(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
+pub(crate) fn journal(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
     let [reference] = verdict.journals.as_slice() else {
         return Err(Failure::usage(format!("{} names no single journal to take samples from", verdict_path.display())));
     };

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::{measure, specs, stop};
 
 /// Never stops: `gate run` always sends the full number.
-struct SendAll;
+pub(crate) struct SendAll;
 
 impl Referee for SendAll {
     fn look(&mut self, _samples: &[Sample]) -> Decision {
@@ -18,7 +18,7 @@ impl Referee for SendAll {
 }
 
 pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failure> {
-    let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
+    let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
     let stop = Stop::new();
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;

@@ -1,0 +1,109 @@
+//! The key: what must agree between a run and its baselines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gate_model::{Arm, BaselineKey, Difference, GateSpec, Outcome, Run, TokenSource};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// How many characters of a part are shown where it differs.
+const MOST_SHOWN: usize = 120;
+
+/// The part that only a run which has ended knows.
+pub(crate) const TOKENS: &str = "tokens";
+
+/// The key of a gate's runs, under this version of the metrics' definitions.
+///
+/// Its parts are each key of `load` but the seed, each of `prompts`, `target.api`, `target.model`, `definitions` and
+/// `baseline.class`, as they are serialised: a key that a later version adds is a part by itself, and one that is
+/// absent or null is none, so that a new optional key changes nothing for those who don't use it. Of `prompts.file` and
+/// `prompts.tokenizer` only the names count: what is in the files is not known here.
+#[must_use]
+pub fn key(spec: &GateSpec, definitions: u32) -> BaselineKey {
+    let mut parts = BTreeMap::new();
+    add_block(&mut parts, "load", &spec.load, &["seed"]);
+    add_block(&mut parts, "prompts", &spec.prompts, &[]);
+    add(&mut parts, "target.api", value(&spec.target.api));
+    add(&mut parts, "target.model", value(&spec.target.model));
+    add(&mut parts, "definitions", value(&definitions));
+    add(&mut parts, "baseline.class", value(&spec.baseline.class));
+    BaselineKey { hash: hash(&parts), parts }
+}
+
+/// The same with where the run's output tokens are counted: the sources among the target's `ok` requests. A run without
+/// any has no such part.
+#[must_use]
+pub fn with_tokens(mut key: BaselineKey, run: &Run) -> BaselineKey {
+    let ok = run.samples.iter().filter(|sample| sample.arm == Arm::Target && sample.outcome == Outcome::Ok);
+    let names = ok.filter_map(|sample| sample.output_tokens()).map(|(_, source)| match source {
+        TokenSource::Usage => "usage",
+        TokenSource::Tokenizer => "tokenizer",
+        TokenSource::Estimated => "estimated",
+    });
+    let names: BTreeSet<&str> = names.collect();
+    key.parts.remove(TOKENS);
+    if !names.is_empty() {
+        add(&mut key.parts, TOKENS, value(&names));
+    }
+    key
+}
+
+/// SHA-256 of the parts but for `tokens`, in hexadecimal.
+pub(crate) fn hash(parts: &BTreeMap<String, String>) -> String {
+    let counted: BTreeMap<_, _> = parts.iter().filter(|(path, _)| *path != TOKENS).collect();
+    let text = value(&counted).to_string();
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What differs between two keys. Where the run's tokens are not known yet, those of the baseline say nothing.
+pub(crate) fn differences(baseline: &BaselineKey, run: &BaselineKey) -> Vec<Difference> {
+    let paths: BTreeSet<&String> = baseline.parts.keys().chain(run.parts.keys()).collect();
+    let of = |key: &BaselineKey, path: &str| key.parts.get(path).cloned().unwrap_or_default();
+    paths
+        .into_iter()
+        .filter(|path| *path != TOKENS || run.parts.contains_key(TOKENS))
+        .map(|path| (path, of(baseline, path), of(run, path)))
+        .filter(|(_, baseline, run)| baseline != run)
+        .map(|(path, baseline, run)| Difference { what: path.clone(), baseline: shown(baseline), run: shown(run) })
+        .collect()
+}
+
+/// A part as a report shows it: a system prompt may be long.
+fn shown(part: String) -> String {
+    match part.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => part.get(..end).unwrap_or_default().to_owned() + "…",
+        None => part,
+    }
+}
+
+fn add_block(parts: &mut BTreeMap<String, String>, block: &str, content: &impl Serialize, except: &[&str]) {
+    if let Value::Object(fields) = value(content) {
+        let fields = fields.into_iter().filter(|(name, _)| !except.contains(&name.as_str()));
+        fields.for_each(|(name, field)| add(parts, &format!("{block}.{name}"), field));
+    }
+}
+
+fn add(parts: &mut BTreeMap<String, String>, path: &str, mut part: Value) {
+    drop_nulls(&mut part);
+    part.sort_all_objects();
+    if !part.is_null() {
+        parts.insert(path.to_owned(), part.to_string());
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+/// Plain data of a spec always has a JSON form.
+fn value(content: &impl Serialize) -> Value {
+    serde_json::to_value(content).unwrap_or_default()
+}

@@ -1,0 +1,250 @@
+//! The git repository around a folder: commits and their history.
+
+use std::path::{Path, PathBuf};
+
+use gate_model::Commit;
+
+use crate::BaselineError;
+use crate::git::Git;
+use crate::lineage::{LONGEST, Lineage};
+
+/// How many first parents a run keeps of its commit.
+const PARENTS: usize = 100;
+
+/// The largest file that is read from a commit.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// What CI says of the checkout, which git cannot know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The branch that the change is to be merged into (`GITHUB_BASE_REF`, `CI_MERGE_REQUEST_TARGET_BRANCH_NAME`).
+    pub base_branch: Option<String>,
+    /// The branch that is checked out (`GITHUB_HEAD_REF` or `GITHUB_REF_NAME`, `CI_COMMIT_REF_NAME`).
+    pub branch: Option<String>,
+}
+
+/// CI sets some of its variables to nothing where they don't apply.
+fn named(branch: &Option<String>) -> Option<&str> {
+    branch.as_deref().filter(|name| !name.is_empty())
+}
+
+/// A git repository with a checkout.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    git: Git,
+    root: PathBuf,
+}
+
+impl Repository {
+    /// The repository that a folder is in.
+    ///
+    /// # Errors
+    /// Where there is none, or no `git` command, or git refuses to work there.
+    pub fn of(folder: &Path) -> Result<Self, BaselineError> {
+        let refused = |mut message: String| {
+            if message.contains("dubious ownership") {
+                message.push_str("; if it is yours: `git config --global --add safe.directory` with its path");
+            }
+            BaselineError::NoRepository { folder: folder.to_path_buf(), message }
+        };
+        let root = Git::at(folder).text(&["rev-parse", "--show-toplevel"]).map_err(|error| match error {
+            BaselineError::Git { message, .. } => refused(message),
+            other => other,
+        })?;
+        let root = PathBuf::from(root.trim_end_matches(['\n', '\r']));
+        Ok(Self { git: Git::at(&root), root })
+    }
+
+    /// The folder of the checkout.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the clone's history is cut off.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn is_shallow(&self) -> Result<bool, BaselineError> {
+        Ok(self.git.text(&["rev-parse", "--is-shallow-repository"])?.trim() == "true")
+    }
+
+    /// The commit that is checked out. Its branch is the one CI names, else git's own; a detached head has none.
+    ///
+    /// # Errors
+    /// Where nothing is committed yet, or git fails.
+    pub fn commit(&self, surroundings: &Surroundings) -> Result<Commit, BaselineError> {
+        let id = self.head()?;
+        let mut parents = self.first_parents(&id, PARENTS + 1)?.ids;
+        parents.retain(|parent| *parent != id);
+        parents.truncate(PARENTS);
+        let branch = match named(&surroundings.branch) {
+            Some(branch) => Some(branch.to_owned()),
+            None => self.git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?,
+        };
+        let changed = self.git.text(&["status", "--porcelain", "-z", "--untracked-files=no"])?;
+        Ok(Commit { id, parents, branch, dirty: !changed.is_empty() })
+    }
+
+    /// Where the checkout forked off from the branch it is to be merged into: the newest commit they share. Without a
+    /// named branch that is the remote's default one, else `main` or `master`; the remote's before the clone's own.
+    ///
+    /// # Errors
+    /// [`BaselineError::NoForkPoint`] where the branch is not there, or nothing is shared as far as the clone knows.
+    pub fn fork_point(&self, surroundings: &Surroundings) -> Result<String, BaselineError> {
+        let head = self.head()?;
+        let (base, why) = match self.base(named(&surroundings.base_branch)) {
+            Ok(base) => {
+                if let Some(fork) = self.git.line(&["merge-base", &head, &base])? {
+                    return Ok(fork);
+                }
+                (Some(base), "nothing is shared with the base branch".to_owned())
+            }
+            Err(BaselineError::NoForkPoint(why)) => (None, why),
+            Err(error) => return Err(error),
+        };
+        if let Some(fork) = self.merged_into(&head)? {
+            return Ok(fork);
+        }
+        let hint = match (self.is_shallow()?, base) {
+            (true, _) => " (the clone is shallow: check out with `fetch-depth: 0`, or `GIT_DEPTH: 0`)",
+            (false, None) => " (fetch it before the gate runs)",
+            (false, Some(_)) => "",
+        };
+        Err(BaselineError::NoForkPoint(why + hint))
+    }
+
+    /// The newest commit of a branch: the remote's, else the clone's own.
+    ///
+    /// # Errors
+    /// [`BaselineError::NoForkPoint`] where there is no such branch in the clone.
+    pub fn branch(&self, name: &str) -> Result<String, BaselineError> {
+        for prefix in ["refs/remotes/origin/", "refs/heads/"] {
+            if let Some(id) = self.at_ref(&format!("{prefix}{name}"))? {
+                return Ok(id);
+            }
+        }
+        Err(BaselineError::NoForkPoint(format!("branch `{name}` is not in this clone")))
+    }
+
+    /// The commit and its first parents, as far as the clone has them, and at most 10,000.
+    ///
+    /// # Errors
+    /// Where git fails, or there is no such commit.
+    pub fn lineage(&self, commit: &str) -> Result<Lineage, BaselineError> {
+        self.first_parents(commit, LONGEST)
+    }
+
+    /// The text of a file in a commit, by its path from the root ([`Repository::relative`]); `None` where the commit
+    /// has none of that path.
+    ///
+    /// # Errors
+    /// Where it is no plain text file of at most 16 MiB, or git fails.
+    pub fn file_at(&self, commit: &str, path: &str) -> Result<Option<String>, BaselineError> {
+        let unusable =
+            |why: &str| BaselineError::Unusable { text: path.to_owned(), what: "a file", why: why.to_owned() };
+        let commit = self.checked(commit)?;
+        let listed = self.git.text(&["ls-tree", "-l", "-z", "--full-tree", commit, "--", path])?;
+        let Some((facts, found)) = listed.trim_end_matches('\0').split_once('\t') else { return Ok(None) };
+        let facts: Vec<&str> = facts.split_ascii_whitespace().collect();
+        let [mode, _, blob, size] = facts.as_slice() else { return Err(unusable("git lists it in no known way")) };
+        if found != path || !mode.starts_with("100") {
+            return Err(unusable("it is no plain file in that commit"));
+        }
+        if size.parse::<u64>().is_ok_and(|size| size > LARGEST_FILE) {
+            return Err(unusable("it is larger than 16 MiB in that commit"));
+        }
+        let bytes = self.git.blobs()?.read(blob).map_err(|error| unusable(&error.to_string()))?;
+        String::from_utf8(bytes).map(Some).map_err(|_| unusable("it is not UTF-8 in that commit"))
+    }
+
+    /// A file's path from the root, as git writes it; `None` where it lies outside. The file itself may be a link.
+    #[must_use]
+    pub fn relative(&self, path: &Path) -> Option<String> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let whole = folder.canonicalize().ok()?.join(path.file_name()?);
+        let below = whole.strip_prefix(self.root.canonicalize().ok()?).ok()?;
+        let names: Option<Vec<&str>> = below.components().map(|name| name.as_os_str().to_str()).collect();
+        Some(names?.join("/"))
+    }
+
+    fn head(&self) -> Result<String, BaselineError> {
+        let head = self.git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+        head.ok_or_else(|| BaselineError::NoCommit(self.root.clone()))
+    }
+
+    /// A commit's full id, safe as an argument.
+    fn checked<'a>(&self, commit: &'a str) -> Result<&'a str, BaselineError> {
+        let is_id = commit.len() >= 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_id.then_some(commit).ok_or_else(|| BaselineError::Unusable {
+            text: commit.chars().take(80).collect(),
+            what: "a commit",
+            why: "it is no full id".to_owned(),
+        })
+    }
+
+    /// The newest commit of the branch that a change is to be merged into.
+    fn base(&self, named: Option<&str>) -> Result<String, BaselineError> {
+        if let Some(name) = named {
+            return self.branch(name);
+        }
+        if let Some(name) = self.git.line(&["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"])?
+            && let Some(id) = self.at_ref(&name)?
+        {
+            return Ok(id);
+        }
+        for name in ["main", "master"] {
+            match self.branch(name) {
+                Err(BaselineError::NoForkPoint(_)) => {}
+                found => return found,
+            }
+        }
+        Err(BaselineError::NoForkPoint("neither `origin/HEAD`, `main` nor `master` is in this clone".to_owned()))
+    }
+
+    /// The commit at a ref, taken literally: nothing in its name is read as an expression or an option.
+    fn at_ref(&self, name: &str) -> Result<Option<String>, BaselineError> {
+        let Some(id) = self.git.line(&["show-ref", "--verify", "--hash", "--", name])? else { return Ok(None) };
+        self.git.line(&["rev-parse", "--verify", "--quiet", &format!("{id}^{{commit}}")])
+    }
+
+    /// GitHub checks out a merge of the change into its base, alone by default: its first parent is the base, even
+    /// where the clone does not have that commit. Of no other merge is that known.
+    fn merged_into(&self, head: &str) -> Result<Option<String>, BaselineError> {
+        let names =
+            self.git.text(&["for-each-ref", "--points-at", head, "--format=%(refname)", "refs/remotes/pull/"])?;
+        if !names.lines().any(|name| name.ends_with("/merge")) {
+            return Ok(None);
+        }
+        Ok(match self.parents(head)?.as_slice() {
+            [base, _, ..] => Some(base.clone()),
+            _ => None,
+        })
+    }
+
+    /// A commit's parents as it names them, whether or not the clone has them.
+    fn parents(&self, commit: &str) -> Result<Vec<String>, BaselineError> {
+        let text = self.git.text(&["cat-file", "commit", commit])?;
+        let head = text.lines().take_while(|line| !line.is_empty());
+        Ok(head.filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned).collect())
+    }
+
+    fn first_parents(&self, commit: &str, most: usize) -> Result<Lineage, BaselineError> {
+        let commit = self.checked(commit)?;
+        let known = self.git.ask(&["cat-file", "-e", commit])?.status.success();
+        if !known {
+            // The base of a merge that was checked out alone: its id is all there is.
+            return Ok(Lineage { ids: vec![commit.to_owned()], is_cut: true });
+        }
+        let text = self.git.text(&["rev-list", "--first-parent", &format!("--max-count={most}"), commit, "--"])?;
+        let mut ids: Vec<String> = text.lines().map(str::to_owned).collect();
+        let beyond = match ids.last() {
+            Some(last) if ids.len() < most => self.parents(last)?.into_iter().next(),
+            _ => None,
+        };
+        // A clone that is cut off still names the parent of its oldest commit.
+        let is_cut = beyond.is_some();
+        ids.extend(beyond);
+        Ok(Lineage { ids, is_cut })
+    }
+}

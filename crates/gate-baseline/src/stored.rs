@@ -1,0 +1,226 @@
+//! Reading what a store holds: nothing is used that is not what it should be.
+
+use std::fmt;
+
+use gate_model::{Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Commit, JournalLine, Noise, REDACTED, Run, Status};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::key::{TOKENS, hash};
+use crate::layout::{check_id, folder_of};
+
+/// The largest file that is read: 256 MiB.
+pub(crate) const LARGEST: u64 = 256 << 20;
+
+/// A file that is not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The file, as its store names it.
+    pub file: String,
+    /// What is wrong with it, in words.
+    pub why: String,
+}
+
+impl Refused {
+    pub(crate) fn new(file: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { file: file.into(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "`{}`: {}", self.file, self.why)
+    }
+}
+
+/// A stored baseline without its samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// Its id: the run's.
+    pub id: String,
+    /// The hash of its key.
+    pub hash: String,
+    /// Where its output tokens are counted, as in the key; absent where there are none.
+    pub tokens: Option<String>,
+    /// When the run started, RFC 3339 in UTC.
+    pub started: String,
+    /// When it was saved, RFC 3339 in UTC.
+    pub saved: String,
+    /// How its gate ended.
+    pub status: Status,
+    /// The commit it measured.
+    pub commit: Option<Commit>,
+    /// How many requests of the target it holds.
+    pub requests: u32,
+    /// The other tool's format it was imported from.
+    pub imported_from: Option<String>,
+    /// Whether `prune` leaves it alone.
+    pub pinned: bool,
+    /// The time in `started`.
+    #[serde(skip)]
+    pub(crate) time: Timestamp,
+}
+
+impl Entry {
+    /// The folder of its key.
+    pub(crate) fn folder(&self) -> String {
+        folder_of(&self.hash)
+    }
+}
+
+/// Where a file says it belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) folder: &'a str,
+    pub(crate) id: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
+#[derive(Deserialize)]
+struct Slim {
+    key: BaselineKey,
+    saved: String,
+    status: Status,
+    run: SlimRun,
+}
+
+#[derive(Deserialize)]
+struct SlimRun {
+    header: SlimHeader,
+    samples: Vec<SlimSample>,
+}
+
+#[derive(Deserialize)]
+struct SlimHeader {
+    run_id: String,
+    started: String,
+    spec: SlimSpec,
+    #[serde(default)]
+    commit: Option<Commit>,
+    #[serde(default)]
+    imported_from: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SlimSpec {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct SlimSample {
+    arm: Arm,
+}
+
+/// Reads what a listing shows. The samples are only counted: [`whole`] looks at them.
+pub(crate) fn entry(bytes: &[u8], place: Place<'_>) -> Result<Entry, String> {
+    check_schema(bytes)?;
+    let Slim { key, saved, status, run } = parsed(bytes)?;
+    let header = run.header;
+    let time = check(&key, &header.run_id, &header.spec.name, &header.started, Some(place))?;
+    let requests = run.samples.iter().filter(|sample| sample.arm == Arm::Target).count();
+    Ok(Entry {
+        id: header.run_id,
+        tokens: key.parts.get(TOKENS).cloned(),
+        hash: key.hash,
+        started: header.started,
+        saved,
+        status,
+        commit: header.commit,
+        requests: u32::try_from(requests).unwrap_or(u32::MAX),
+        imported_from: header.imported_from,
+        pinned: false,
+        time,
+    })
+}
+
+/// Reads a baseline, its run under the rules of a journal. A file that somebody names has no place.
+pub(crate) fn whole(bytes: &[u8], place: Option<Place<'_>>) -> Result<Baseline, String> {
+    check_schema(bytes)?;
+    let Baseline { schema, key, saved, status, run } = parsed(bytes)?;
+    check(&key, &run.header.run_id, &run.header.spec.name, &run.header.started, place)?;
+    let run = checked(run)?;
+    Ok(Baseline { schema, key, saved, status, run })
+}
+
+/// Whether a text starts as a run's journal does.
+pub(crate) fn is_journal(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Line {
+        r#type: String,
+    }
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice::<Line>(first).is_ok_and(|line| line.r#type == "header")
+}
+
+/// Reads what calibration found.
+pub(crate) fn noise(bytes: &[u8]) -> Result<Noise, String> {
+    let noise: Noise = parsed(bytes)?;
+    match noise.tau.iter().find(|(_, tau)| !(tau.is_finite() && **tau >= 0.0)) {
+        Some((metric, tau)) => Err(format!("the noise of `{metric}` cannot be {tau}")),
+        None => Ok(noise),
+    }
+}
+
+fn parsed<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let text = error.to_string();
+        format!("it is corrupt, or was not made by gate: {}", text.chars().take(200).collect::<String>())
+    })
+}
+
+fn check_schema(bytes: &[u8]) -> Result<(), String> {
+    let Version { schema } = parsed(bytes)?;
+    if schema > BASELINE_SCHEMA {
+        return Err(format!("it has schema {schema}, and this gate reads up to {BASELINE_SCHEMA}: use a newer gate"));
+    }
+    Ok(())
+}
+
+/// What in it contradicts itself or its place; the time at which the run started.
+fn check(
+    key: &BaselineKey,
+    id: &str,
+    name: &str,
+    started: &str,
+    place: Option<Place<'_>>,
+) -> Result<Timestamp, String> {
+    check_id(id).map_err(|_| "its run's id is none".to_owned())?;
+    // What was secret in the parts is in the hash alone.
+    let is_redacted = key.parts.values().any(|part| part.contains(REDACTED));
+    if hash(&key.parts) != key.hash && !is_redacted {
+        return Err("its key was changed: the hash is of other parts".to_owned());
+    }
+    if let Some(place) = place {
+        if name != place.name {
+            return Err(format!("it is of gate `{name}`, in the folder of `{}`", place.name));
+        }
+        if id != place.id {
+            return Err(format!("it is of run {id}, under another name"));
+        }
+        if !key.hash.starts_with(place.folder) {
+            return Err(format!("it has key {}, in the folder of {}", key.hash, place.folder));
+        }
+    }
+    started
+        .parse()
+        .map_err(|_| format!("it started at `{}`, which is no time", started.chars().take(40).collect::<String>()))
+}
+
+/// The run, where a journal of it would be read: the same rules hold, in one place.
+fn checked(run: Run) -> Result<Run, String> {
+    let mut text = String::new();
+    let Run { header, warmup, samples, end } = run;
+    let mut push = |line: &JournalLine| {
+        serde_json::to_string(line).map(|line| text.extend([line.as_str(), "\n"])).map_err(|error| error.to_string())
+    };
+    push(&JournalLine::Header(Box::new(header)))?;
+    warmup.into_iter().try_for_each(|sample| push(&JournalLine::Warmup(Box::new(sample))))?;
+    samples.into_iter().try_for_each(|sample| push(&JournalLine::Sample(Box::new(sample))))?;
+    end.into_iter().try_for_each(|end| push(&JournalLine::End(Box::new(end))))?;
+    Run::from_journal(&text).map_err(|error| format!("its run cannot be: {error}"))
+}

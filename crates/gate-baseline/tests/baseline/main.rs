@@ -1,0 +1,16 @@
+//! Tests of stored runs, on real folders and real git repositories.
+
+#[cfg(test)]
+mod choices;
+#[cfg(test)]
+mod folders;
+#[cfg(test)]
+mod git_stores;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod priors;
+#[cfg(test)]
+mod repositories;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,251 @@
+//! What stored runs say of each check's metric.
+
+use std::collections::BTreeMap;
+
+use gate_model::{
+    Against, Aggregate, Baseline, Check, Health, Metric, NoBaseline, Outcome, Percentile, Prior, Rule, Sample, Series,
+    Slo,
+};
+use gate_stats::stored::{LogEstimate, RunNoise};
+use gate_stats::{Quantile, Sorted, summary};
+
+use crate::arms::Arms;
+use crate::reach::reach;
+use crate::rules::{point, rule};
+use crate::scored::{Scored, count};
+
+/// What was measured before a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Before<'a> {
+    /// All of it.
+    pub(crate) prior: &'a Prior,
+    /// The stored runs that can be judged, newest first.
+    pub(crate) kept: Vec<Kept<'a>>,
+    /// The mean of their output tokens, by scenario.
+    output: BTreeMap<u16, f64>,
+}
+
+impl<'a> Before<'a> {
+    /// Looks into the stored runs.
+    pub(crate) fn of(prior: &'a Prior) -> Self {
+        let kept = Kept::of(&prior.baselines);
+        let mut output: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
+        for sample in kept.iter().flat_map(Kept::all).filter(|sample| sample.outcome == Outcome::Ok) {
+            output.entry(sample.scenario).or_default().extend(sample.value(Series::OutputTokens));
+        }
+        let means = output.into_iter().filter_map(|(scenario, tokens)| Some((scenario, mean(tokens.into_iter())?)));
+        Self { prior, output: means.collect(), kept }
+    }
+}
+
+/// The judged requests of a stored run.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<'a> {
+    /// Its judged requests of each scenario. What it was compared with itself is of no interest.
+    scenarios: BTreeMap<u16, Arms<'a>>,
+    health: Option<Health>,
+}
+
+impl<'a> Kept<'a> {
+    /// Those of the runs that can be judged.
+    pub(crate) fn of(baselines: &'a [Baseline]) -> Vec<Self> {
+        let kept = |baseline: &'a Baseline| {
+            let target = Arms { reference: Vec::new(), ..reach(&baseline.run).ok()?.judged() };
+            let health = baseline.run.end.as_ref().map(|end| end.health);
+            Some(Self { scenarios: target.by_scenario(), health })
+        };
+        baselines.iter().filter_map(kept).collect()
+    }
+
+    /// All judged requests.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Sample> {
+        self.scenarios.values().flat_map(|arms| arms.target.iter().copied())
+    }
+
+    /// Those of one scenario.
+    pub(crate) fn of_scenario(&self, scenario: u16) -> Vec<&'a Sample> {
+        self.scenarios.get(&scenario).map(|arms| arms.target.clone()).unwrap_or_default()
+    }
+
+    /// The same, by the objective of the run that is compared with them.
+    pub(crate) fn scored<'s>(&self, scenario: u16, slo: &'s Slo) -> Scored<'s>
+    where
+        'a: 's,
+    {
+        Scored::new(self.of_scenario(scenario), slo, self.health)
+    }
+}
+
+/// What a check against stored runs is compared with.
+#[derive(Clone, Debug)]
+pub(crate) enum Base {
+    /// No stored run: its bound is fixed, or compares within the run.
+    Unneeded,
+    /// There is none.
+    Missing(NoBaseline),
+    /// Stored runs.
+    Runs(StoredRuns),
+}
+
+/// What the stored runs have of a metric, as its check's rule needs it. It is the same at every look.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredRuns {
+    /// How many runs have it.
+    pub(crate) runs: u32,
+    /// How many requests it rests on.
+    pub(crate) n: u32,
+    /// The metric.
+    pub(crate) values: Values,
+    /// The mean of their output tokens.
+    pub(crate) output: Option<f64>,
+    /// How much runs are expected to differ.
+    pub(crate) noise: RunNoise,
+}
+
+/// A metric in several runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    /// One number each.
+    Numbers(Vec<Number>),
+    /// All requests of all runs, with each run's median for the noise between them.
+    Pooled {
+        /// The values.
+        values: Sorted,
+        /// The medians above zero.
+        medians: Vec<LogEstimate>,
+    },
+    /// Requests of a kind among all requests of all runs.
+    Share(f64),
+}
+
+/// A metric in one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    /// The estimate, in the metric's unit.
+    pub(crate) value: f64,
+    /// Its logarithm with the variance that the requests explain; absent of zero.
+    pub(crate) log: Option<LogEstimate>,
+}
+
+impl Base {
+    /// What a check is compared with.
+    pub(crate) fn of(check: &Check, before: &Before<'_>, slo: &Slo) -> Self {
+        if check.bound.relative().is_none_or(|bound| bound.to != Against::Baseline) {
+            return Self::Unneeded;
+        }
+        let prior = before.prior;
+        if prior.baselines.is_empty() {
+            return Self::Missing(why_none(prior));
+        }
+        let scored: Vec<Scored<'_>> = before.kept.iter().map(|run| run.scored(check.scenario, slo)).collect();
+        let stored = stored(check, &scored).map(|(runs, n, values)| StoredRuns {
+            runs: count(runs),
+            n,
+            values,
+            output: before.output.get(&check.scenario).copied(),
+            noise: noise(check.metric, prior),
+        });
+        stored.map_or(Self::Missing(NoBaseline::NotMeasured), Self::Runs)
+    }
+}
+
+/// Why there is no baseline: for the last thing that was asked for.
+fn why_none(prior: &Prior) -> NoBaseline {
+    let Some(chosen) = &prior.chosen else { return NoBaseline::NotGiven };
+    chosen.passed_over.last().map_or(NoBaseline::NoneSaved, |passed| passed.why.clone())
+}
+
+/// What calibration found of a metric or, of a percentile, of its series' median; else what is usual.
+fn noise(metric: Metric, prior: &Prior) -> RunNoise {
+    let usual = RunNoise::default();
+    let found = |metric: Metric| prior.noise.as_ref()?.tau.get(&metric.to_string()).copied();
+    let median = match metric {
+        Metric::Series(series, Aggregate::Percentile(_)) => {
+            found(Metric::Series(series, Aggregate::Percentile(Percentile::P50)))
+        }
+        _ => None,
+    };
+    let tau = found(metric).or(median).filter(|tau| tau.is_finite() && *tau >= 0.0);
+    RunNoise { tau: tau.unwrap_or(usual.tau), ..usual }
+}
+
+/// The runs that have a check's metric, their requests, and what they have of it; `None` where none has it.
+fn stored(check: &Check, runs: &[Scored<'_>]) -> Option<(usize, u32, Values)> {
+    match (rule(check), check.metric) {
+        (Rule::Counted | Rule::Rate, metric) => {
+            let shares: Vec<(u32, u32)> = runs.iter().filter_map(|run| share(metric, run)).collect();
+            let n: u32 = shares.iter().map(|(_, n)| *n).fold(0, u32::saturating_add);
+            let counted: f64 = shares.iter().map(|(counted, _)| f64::from(*counted)).sum();
+            (n > 0).then(|| (shares.len(), n, Values::Share(counted / f64::from(n))))
+        }
+        (Rule::StoredTail, Metric::Series(series, _)) => {
+            let each: Vec<Vec<f64>> =
+                runs.iter().map(|run| run.values(series)).filter(|values| !values.is_empty()).collect();
+            let median = Quantile::from_thousandths(Percentile::P50.thousandths()).ok()?;
+            let medians =
+                each.iter().filter_map(|values| LogEstimate::quantile(&Sorted::new(values.clone()).ok()?, median));
+            let medians = medians.collect();
+            let values = Sorted::new(each.concat()).ok()?;
+            Some((each.len(), count(values.len()), Values::Pooled { values, medians }))
+        }
+        (rule, _) => {
+            let number = |run: &Scored<'_>| match rule {
+                Rule::Stored => number(check.metric, run),
+                _ => point::seen(check, run).map(|seen| (Number { value: seen.value, log: None }, seen.n)),
+            };
+            let numbers: Vec<(Number, u32)> = runs.iter().filter_map(number).collect();
+            let n = numbers.iter().map(|(_, n)| *n).fold(0, u32::saturating_add);
+            let numbers: Vec<Number> = numbers.into_iter().map(|(number, _)| number).collect();
+            (!numbers.is_empty()).then_some((numbers.len(), n, Values::Numbers(numbers)))
+        }
+    }
+}
+
+/// How many requests of a run are what a share counts, and of how many; `None` of none.
+pub(crate) fn share(metric: Metric, run: &Scored<'_>) -> Option<(u32, u32)> {
+    let counted = match metric {
+        Metric::ErrorShare(kind) | Metric::ErrorCount(kind) => run.failed(kind),
+        Metric::Attainment => count(run.good()?.filter(|good| *good).count()),
+        _ => return None,
+    };
+    (run.n() > 0).then(|| (counted, run.n()))
+}
+
+/// The fewest values whose spread says anything.
+const LEAST_VALUES: u32 = 5;
+
+/// A run's estimate of a metric as it is compared with that of other runs, and the requests it rests on.
+///
+/// Percentiles are those of Harrell and Davis, who take all requests into account. What a run has once is taken as it
+/// is, and nothing of it is the requests' own. `None` where there is no estimate, or one from too few values.
+pub(crate) fn number(metric: Metric, run: &Scored<'_>) -> Option<(Number, u32)> {
+    let measured = run.measure(metric).filter(|measured| measured.value.is_finite())?;
+    let is_estimated = matches!(metric, Metric::Series(_, Aggregate::Percentile(_) | Aggregate::Mean));
+    if is_estimated && measured.n < LEAST_VALUES {
+        return None;
+    }
+    let log = match metric {
+        Metric::Series(Series::SendLag, _) => LogEstimate::number(measured.value),
+        Metric::Series(series, Aggregate::Percentile(percentile)) => {
+            let quantile = Quantile::from_thousandths(percentile.thousandths()).ok()?;
+            LogEstimate::quantile(&Sorted::new(run.values(series)).ok()?, quantile)
+        }
+        Metric::Series(series, Aggregate::Mean) => LogEstimate::mean(&run.values(series)),
+        _ => LogEstimate::number(measured.value),
+    };
+    let value = log.map_or(measured.value, |log| log.value.exp());
+    Some((Number { value, log }, measured.n))
+}
+
+/// The mean of some numbers; `None` of none.
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    summary::summarize(&values.collect::<Vec<f64>>()).ok().map(|summary| summary.mean)
+}
+
+/// The median, between the middle two of an even number; `None` of none.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2).copied()?;
+    let lower = values.get(values.len().checked_sub(1)? / 2).copied()?;
+    Some(f64::midpoint(lower, upper))
+}

@@ -1,0 +1,154 @@
+//! The stored runs around a command: found before the load, looked at again after it, kept.
+
+use std::path::Path;
+
+use gate_baseline::{Ask, BaselineError, Choice, Shelf};
+use gate_model::{Baseline, BaselineKey, BaselineStore, DEFINITIONS, ExitCode, GateSpec, Noise, Prior, Run, Verdict};
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{measure, surroundings};
+
+/// What the command line gives instead of what a spec's `baseline` chooses.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// Runs, with the names of their files.
+    files: Vec<(String, Baseline)>,
+    /// Another store.
+    store: Option<BaselineStore>,
+}
+
+impl Given {
+    /// Reads what `--baseline` names: files with `read`, and a store where it is a folder or a ref.
+    pub(crate) fn of(named: &[String], read: impl Fn(&Path) -> Result<Baseline, Failure>) -> Result<Self, Failure> {
+        let mut given = Self::default();
+        for name in named {
+            if !(name.starts_with("git:") || Path::new(name).is_dir()) {
+                given.files.push((name.clone(), read(Path::new(name))?));
+            } else if given.store.replace(store_of(name)).is_some() {
+                return Err(Failure::usage("--baseline: one store at a time"));
+            }
+        }
+        if given.store.is_some() && !given.files.is_empty() {
+            return Err(Failure::usage("--baseline: files or a store, not both"));
+        }
+        Ok(given)
+    }
+}
+
+/// Reads a baseline's file or a run's journal.
+pub(crate) fn read(path: &Path) -> Result<Baseline, Failure> {
+    gate_baseline::read_file(path).map_err(|error| wrong(&error))
+}
+
+/// A store as a person writes it.
+pub(crate) fn store_of(text: &str) -> BaselineStore {
+    match text.strip_prefix("git:") {
+        Some(name) => BaselineStore::Git(name.to_owned()),
+        None => BaselineStore::Folder(text.to_owned()),
+    }
+}
+
+/// Opens a store, from the folder the command runs in.
+pub(crate) fn open(store: &BaselineStore, console: &Console) -> Result<Shelf, Failure> {
+    let shelf = Shelf::open(store, Path::new(".")).map_err(|error| wrong(&error))?;
+    if let Some(warning) = shelf.warning() {
+        console.people(&format!("warning: baselines: {}\n", gate_report::escape::terminal(warning)));
+    }
+    Ok(shelf)
+}
+
+/// Finds what a gate's run is compared with; the run itself is known only once it has ended.
+pub(crate) fn choose(spec: &GateSpec, given: &Given, run: Option<&Run>, console: &Console) -> Result<Prior, Failure> {
+    let key = match run {
+        Some(run) => gate_baseline::with_tokens(key_of(spec, console), run),
+        None => key_of(spec, console),
+    };
+    if !given.files.is_empty() {
+        return Ok(gate_baseline::as_given(given.files.clone(), &key));
+    }
+    if !spec.needs_baseline() {
+        return Ok(Prior::default());
+    }
+    let shelf = open(given.store.as_ref().unwrap_or(&spec.baseline.store), console)?;
+    let repository = surroundings::repository();
+    let ask = Ask {
+        spec,
+        key: &key,
+        surroundings: &surroundings::of_job(),
+        folder: Path::new("."),
+        run_id: run.map(|run| run.header.run_id.as_str()),
+    };
+    let Choice { prior, refused } =
+        gate_baseline::choose(&ask, &shelf, repository.as_ref()).map_err(|error| wrong(&error))?;
+    for file in refused {
+        let words = format!("{}: not used: {file}", shelf.location());
+        console.people(&format!("warning: baselines: {}\n", gate_report::escape::terminal(&words)));
+    }
+    Ok(prior)
+}
+
+/// What was chosen before a run, as the run that has ended leaves it.
+pub(crate) fn confirm(prior: Prior, run: &Run) -> Prior {
+    let mut prior = gate_baseline::confirm(prior, run);
+    gate_baseline::note_differences(&mut prior, run);
+    prior
+}
+
+/// Keeps a run that was just judged, if it is one to compare with and no required check is violated.
+pub(crate) fn save_checked(run: &Run, verdict: &Verdict, console: &Console) -> Result<(), Failure> {
+    let why = match verdict.exit {
+        _ if !verdict.valid => "it is not valid",
+        ExitCode::Violated => "a required check is violated",
+        _ if verdict.report_only => "a required check is violated or not proven",
+        _ => return save(run, verdict, &run.header.spec.baseline.store, console),
+    };
+    console.people(&format!("{}: this run is not kept as a baseline: {why}\n", verdict.name));
+    Ok(())
+}
+
+/// Keeps a run in a store.
+pub(crate) fn save(run: &Run, verdict: &Verdict, store: &BaselineStore, console: &Console) -> Result<(), Failure> {
+    let run = console.secrets.redacted(run.clone());
+    let baseline = gate_baseline::baseline(&run, verdict, &measure::now()).map_err(|error| wrong(&error))?;
+    let mut shelf = open(store, console)?;
+    shelf.save(&baseline).map_err(|error| wrong(&error))?;
+    console.people(&format!("{}: kept as baseline {} in {}\n", verdict.name, baseline.id(), shelf.location()));
+    Ok(())
+}
+
+/// Keeps the noise that calibration found, beside the baselines of the same key.
+pub(crate) fn save_noise(spec: &GateSpec, noise: &Noise, console: &Console) -> Result<(), Failure> {
+    let mut shelf = open(&spec.baseline.store, console)?;
+    shelf.save_noise(&spec.name, &key_of(spec, console), noise).map_err(|error| wrong(&error))?;
+    console.people(&format!("{}: this noise is kept in {}, for checks on baselines\n", spec.name, shelf.location()));
+    Ok(())
+}
+
+/// The key of a spec without its secrets, as the journal's header has it: a run has one key, whoever reckons it.
+fn key_of(spec: &GateSpec, console: &Console) -> BaselineKey {
+    gate_baseline::key(&console.secrets.redacted(spec.clone()), DEFINITIONS)
+}
+
+/// The folders and refs where baselines may be kept, with the gates that keep them there: what the command line names,
+/// else what the specs in `gates/` say, else the usual folder.
+pub(crate) fn stores(named: Option<&str>, console: &Console) -> Vec<BaselineStore> {
+    if let Some(named) = named {
+        return vec![store_of(named)];
+    }
+    let mut stores: Vec<BaselineStore> = Vec::new();
+    for spec in crate::specs::in_gates(console) {
+        if !stores.contains(&spec.baseline.store) {
+            stores.push(spec.baseline.store);
+        }
+    }
+    if stores.is_empty() {
+        stores.push(gate_model::BaselineSpec::default().store);
+    }
+    stores
+}
+
+/// A failure around baselines: the spec, the command line or the place they are kept is wrong.
+pub(crate) fn wrong(error: &BaselineError) -> Failure {
+    Failure::usage(format!("baselines: failed to {error}"))
+}

@@ -119,6 +119,30 @@ fn a_red_gate_fails_the_step_after_its_annotations_and_summary() {
 }
 
 #[test]
+fn main_keeps_its_runs_and_a_change_is_judged_by_its_base() {
+    let place = Place::new();
+    place.git(&["init", "--quiet"]);
+    let checks =
+        |limit: &str| HEALTHY.replace("ttft.p50 < 400ms", &format!("ttft.p50 < {limit}, tpot.p50 < baseline + 30%"));
+    place.write("gates/healthy.yaml", &checks("400ms"));
+    place.write(".gitignore", ".gate/\nrunner/\n");
+    place.commit("the gate");
+    let path = ("path", &*binary().display().to_string());
+    let job = run(&place, &[path, ("save-baseline", "true")]);
+    assert_eq!(job.code, 0, "{}", job.log);
+    assert!(job.log.contains("kept as baseline"), "{}", job.log);
+
+    place.git(&["checkout", "--quiet", "-b", "change"]);
+    place.write("gates/healthy.yaml", &checks("900ms"));
+    place.commit("loosen");
+    let job = run(&place, &[path, ("trust", "base"), ("set", "target.sim.tpot=3ms")]);
+    assert_eq!(job.code, 1, "{}", job.log);
+    assert!(job.summary.contains("ecode moved most") && job.summary.contains("900ms"), "{}", job.summary);
+    let job = run(&place, &[path, ("reference", "http://127.0.0.1:9"), ("set", "reference.ready.within=1s")]);
+    assert_eq!((job.code, job.outputs["verdict"].as_str()), (3, "could-not-measure"), "{}", job.log);
+}
+
+#[test]
 fn a_spec_is_no_option_and_a_switch_is_no_guess() {
     let place = place();
     let path = ("path", &*binary().display().to_string());

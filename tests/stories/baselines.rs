@@ -90,6 +90,17 @@ fn a_violated_run_is_not_kept_unless_asked_for_by_hand() {
 }
 
 #[test]
+fn a_waived_violation_does_not_become_what_later_runs_are_held_against() {
+    let place = repository("");
+    checked(&place, &["--save-baseline"], 0);
+    let waived = "{check: tpot.p50 < baseline + 15%, waive: {until: 2999-12-31, reason: issue 412}}";
+    place.write("gates/chat.yaml", &spec("").replace("tpot.p50 < baseline + 15%", waived));
+    place.commit("waive");
+    let ended = place.gate(&[&["check", "gates/chat.yaml", "--save-baseline"], MUCH_SLOWER].concat());
+    ended.expect_code(0).says("not kept as a baseline: a required check is violated");
+}
+
+#[test]
 fn another_load_has_no_baseline_and_says_what_differs() {
     let place = repository("");
     checked(&place, &["--save-baseline"], 0);
@@ -146,6 +157,47 @@ fn a_change_does_not_loosen_its_own_gate() {
 }
 
 #[test]
+fn a_gate_is_found_at_the_base_by_name_and_a_removed_one_is_told() {
+    let place = repository("");
+    place.write(
+        "gates/other.yaml",
+        &spec("").replace("name: chat", "name: other").replace("iterations: 40", "iterations: 20"),
+    );
+    place.commit("another gate");
+    checked(&place, &["--save-baseline"], 0);
+    place.git(&["checkout", "--quiet", "-b", "change"]);
+    std::fs::remove_file(place.path("gates/chat.yaml")).unwrap();
+    std::fs::remove_file(place.path("gates/other.yaml")).unwrap();
+    place.write("gates/moved.yaml", &spec("").replace("+ 15%", "+ 400%"));
+    place.commit("move, loosen, remove");
+    let ended = place.gate(&[&["check", "--trust", "base", "--junit", "j.xml"], MUCH_SLOWER].concat());
+    ended.expect_code(1).says("loosens its own gate");
+    let comment = place.read(".gate/chat/comment.md");
+    assert!(comment.contains("baseline + 15% → baseline + 400%") && comment.contains("other"), "{comment}");
+    assert!(place.read("j.xml").contains("gates/moved.yaml"), "places are those of the checkout");
+    assert!(!place.read(".gate/chat/annotations.txt").contains(" at "), "and name files that are there");
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_says_how_to_keep_it_later() {
+    let place = repository("baseline: {store: 'git:refs/gate/baselines'}");
+    let remote = Place::new();
+    remote.git(&["init", "--quiet", "--bare"]);
+    remote.write("hooks/pre-receive", "#!/bin/sh\necho nobody may push >&2\nexit 1\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(remote.path("hooks/pre-receive"), executable).unwrap();
+    }
+    place.git(&["remote", "add", "origin", remote.path("").to_str().unwrap()]);
+    let ended = place.gate(&["check", "gates/chat.yaml", "--save-baseline"]);
+    ended.expect_code(3).says("PASSED").says("not kept").says("gate baseline save .gate/chat/verdict.json");
+    std::fs::remove_file(remote.path("hooks/pre-receive")).unwrap();
+    place.gate(&["baseline", "save", ".gate/chat/verdict.json"]).expect_code(0).says("kept");
+}
+
+#[test]
 fn baselines_are_listed_shown_pinned_and_pruned() {
     let place = repository("");
     for _ in 0..3 {
@@ -169,8 +221,12 @@ fn baselines_are_listed_shown_pinned_and_pruned() {
     place.gate(&["baseline", "prune", "--keep", "0"]).expect_code(0);
     place.gate(&["baseline", "show", &newest]).expect_code(0);
     place.gate(&["baseline", "show", "0000"]).expect_code(2).says("0000");
+    place.gate(&["baseline", "show", ""]).expect_code(2).says("id");
     let pinned = format!("baseline.from=pin:{newest}");
     assert_eq!(checked(&place, &["--set", &pinned], 0).baseline.unwrap().used.len(), 1);
+    place.gate(&["baseline", "pin", &newest, "--remove"]).expect_code(0);
+    place.gate(&["baseline", "prune", "--keep", "0"]).expect_code(0);
+    place.gate(&["baseline", "list", "--gate", "chat"]).expect_code(0).says("of gate chat");
 }
 
 #[test]
@@ -261,4 +317,10 @@ fn anyone_s_data_drives_the_rules() {
     judge("slow.jsonl", "stored.yaml", "--baseline", 1);
     judge("same.jsonl", "paired.yaml", "--reference", 0);
     judge("slow.jsonl", "paired.yaml", "--reference", 1);
+
+    // Both arms in one file need no `reference` in the spec.
+    let arm = |text: &str, arm: &str| text.replace("{\"send_s\"", &format!("{{\"arm\": \"{arm}\", \"send_s\""));
+    place.write("both.jsonl", &(arm(&file(1.4), "target") + &arm(&file(1.0), "reference")));
+    place.gate(&["judge", "both.jsonl", "--from", "samples", "--spec", "paired.yaml"]).expect_code(1);
+    place.gate(&["judge", "same.jsonl", "--from", "samples", "--spec", "paired.yaml"]).expect_code(2).says("reference");
 }

@@ -33,6 +33,24 @@ pub enum BaselineError {
     /// No point where a change forked off, or no such branch: why, in words.
     #[error("find where the change forked off: {0}")]
     NoForkPoint(String),
+    /// The same run is given twice.
+    #[error("compare with `{one}` and `{other}`: both are run {id}, which counts once")]
+    SameRun {
+        /// The run's id.
+        id: String,
+        /// The file that was named first.
+        one: String,
+        /// The other file.
+        other: String,
+    },
+    /// More files are given than a run is compared with.
+    #[error("compare with {given} files: at most {most} are used")]
+    TooMany {
+        /// How many are given.
+        given: usize,
+        /// How many are used at most.
+        most: usize,
+    },
     /// A name or id that cannot be used, and why.
     #[error("use `{text}` as {what}: {why}")]
     Unusable {

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::BaselineError;
-use crate::store::{Changes, Found};
+use crate::layout::{is_key_folder, no_store};
+use crate::store::{Changes, Found, Removal};
 
 /// What a file's name starts with until it is whole.
 const UNFINISHED: &str = ".gate-";
@@ -17,8 +18,33 @@ pub(crate) struct FolderStore {
 }
 
 impl FolderStore {
-    pub(crate) fn at(root: PathBuf) -> Self {
-        Self { root }
+    /// The store at a folder, which may not be there yet.
+    pub(crate) fn open(root: PathBuf) -> Result<Self, BaselineError> {
+        let refused = |why: &str| {
+            let why = format!("{why}; name a folder, which need not be there yet, or `git:refs/gate/baselines`");
+            no_store(&root.display().to_string(), &why)
+        };
+        match fs::metadata(&root) {
+            Ok(facts) if !facts.is_dir() => Err(refused("it is no folder")),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(refused("it is below a file")),
+            Err(_) if fs::symlink_metadata(&root).is_ok() => Err(refused("it is a link that leads nowhere")),
+            _ => Ok(Self { root }),
+        }
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.root.is_dir()
+    }
+
+    /// Whether it holds things, and none of them is ours.
+    pub(crate) fn is_foreign(&self) -> Result<bool, BaselineError> {
+        let inside = entries(&self.root)?;
+        for gate in inside.iter().filter(|entry| entry.is_folder) {
+            if entries(&self.root.join(&gate.name))?.iter().any(|entry| entry.is_folder && is_key_folder(&entry.name)) {
+                return Ok(false);
+            }
+        }
+        Ok(inside.iter().any(|entry| !entry.is_hidden()))
     }
 
     /// The gates that have a folder.
@@ -64,16 +90,29 @@ impl FolderStore {
             let path = self.root.join(path);
             self.write(&path, bytes).map_err(|source| BaselineError::Write { path, source })?;
         }
-        for path in &changes.remove {
-            let path = self.root.join(path);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(BaselineError::Write { path, source: error });
+        for removal in &changes.remove {
+            match self.remove(removal) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(BaselineError::Write { path: self.root.join(&removal.path), source });
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Sets the file aside before it looks for what keeps it: whoever puts that there first finds the file, or sees
+    /// that it is gone and writes it again.
+    fn remove(&self, removal: &Removal) -> io::Result<()> {
+        let path = self.root.join(&removal.path);
+        let Some(unless) = &removal.unless else { return fs::remove_file(path) };
+        let folder = path.parent().unwrap_or(&self.root);
+        let aside = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?.into_temp_path();
+        fs::rename(&path, &aside)?;
+        match self.root.join(unless).exists() {
+            true => aside.persist(path).map_err(|error| error.error),
+            false => aside.close(),
+        }
     }
 
     /// A reader sees the file whole or not at all, even after the power failed.

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
 
 use gate_model::REDACTED;
 
@@ -38,8 +40,14 @@ const SETTINGS: [&str; 10] = [
     "maintenance.auto=false",
     "push.gpgSign=false",
     "http.lowSpeedLimit=1",
-    "http.lowSpeedTime=60",
+    "http.lowSpeedTime=20",
 ];
+
+/// How long a remote may take for one answer.
+pub(crate) const LONGEST_ANSWER: Duration = Duration::from_secs(30);
+
+/// How many lines of a remote's own words are passed on.
+const MOST_LINES: usize = 3;
 
 /// Git at a folder.
 #[derive(Clone, Debug)]
@@ -76,6 +84,29 @@ impl Git {
     /// What a command prints, with how it ended.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<Output, BaselineError> {
         self.command(arguments).output().map_err(BaselineError::NoGit)
+    }
+
+    /// The same of a command that asks a remote: it is ended after so long, and `None` then.
+    pub(crate) fn ask_within(&self, arguments: &[&str], longest: Duration) -> Result<Option<Output>, BaselineError> {
+        let mut child = self.command(arguments).spawn().map_err(BaselineError::NoGit)?;
+        // What it prints is read meanwhile: a pipe that is full would hold it up.
+        let (stdout, stderr) = (collected(child.stdout.take()), collected(child.stderr.take()));
+        let until = Instant::now() + longest;
+        let status = loop {
+            match child.try_wait().map_err(BaselineError::NoGit)? {
+                Some(status) => break status,
+                None if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                None => {
+                    // Where it ended at this very moment there is nothing to kill.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Ok(None);
+                }
+            }
+        };
+        // A connection that ssh keeps for later holds the pipe open, and says no more.
+        let rest = |pipe: Receiver<Vec<u8>>| pipe.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        Ok(Some(Output { status, stdout: rest(stdout), stderr: rest(stderr) }))
     }
 
     /// The text that a command prints, where it succeeds.
@@ -172,6 +203,26 @@ fn subcommand(arguments: &[&str]) -> String {
     String::new()
 }
 
+/// What is read from a pipe until it is closed, on a thread of its own.
+fn collected(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What breaks off is what there is; nobody may be waiting for it any more.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// What the remote's own programs say, such as the hook that refuses a push: the first lines, without credentials.
+pub(crate) fn remote_words(output: &Output) -> Option<String> {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = text.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).take(MOST_LINES).collect();
+    (!lines.is_empty()).then(|| without_credentials(&lines.join("; ")))
+}
+
 /// The line of git's complaint that says most, without credentials.
 pub(crate) fn complaint(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
@@ -217,6 +268,18 @@ mod tests {
         ] {
             assert_eq!(without_credentials(text), clean);
         }
+    }
+
+    #[test]
+    fn a_remote_that_hangs_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("git://{}/x", silent.local_addr().unwrap());
+        let git = Git::at(Path::new("."));
+        assert!(git.ask_within(&["ls-remote", &url], Duration::from_millis(200)).unwrap().is_none());
+        let answer = git.ask_within(&["--version"], LONGEST_ANSWER).unwrap().unwrap();
+        assert!(answer.status.success() && answer.stdout.starts_with(b"git version"));
+        let refused = git.ask_within(&["no-such-command"], LONGEST_ANSWER).unwrap().unwrap();
+        assert!(complaint(&refused).contains("no-such-command"));
     }
 
     #[test]

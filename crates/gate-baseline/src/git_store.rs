@@ -1,13 +1,17 @@
 //! A store that is a ref of the git repository. Neither checkout, index nor HEAD is touched.
 //!
 //! Where there is a remote `origin`, the ref there is the store: reading fetches it, saving pushes it. The ref of the
-//! same name in the clone is what was last pushed, and the store itself where there is no remote.
+//! same name in the clone is what was last pushed, and the store itself where there is no remote. What was kept in it
+//! then is read beside what the remote has, and pushed with the next save.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::process::Output;
 use std::time::Duration;
 
 use crate::BaselineError;
-use crate::git::{Blobs, Git, complaint, without_credentials};
+use crate::git::{Blobs, Git, LONGEST_ANSWER, complaint, remote_words, without_credentials};
+use crate::layout::{is_ours, no_store};
 use crate::repository::Repository;
 use crate::store::{Changes, Found};
 
@@ -37,16 +41,14 @@ pub(crate) struct GitStore {
     has_remote: bool,
     /// The commit that is read; absent of an empty store.
     commit: Option<String>,
+    /// Files that the remote never had, which are read before its own.
+    ours: Vec<Found>,
     warning: Option<String>,
 }
 
 impl GitStore {
     pub(crate) fn open(name: &str, folder: &Path) -> Result<Self, BaselineError> {
-        let unusable = |why: &str| BaselineError::Unusable {
-            text: format!("git:{name}"),
-            what: "a store",
-            why: format!("{why}; `git:refs/gate/baselines` is the usual one"),
-        };
+        let unusable = |why: &str| refused(name, why);
         if !name.starts_with("refs/") {
             return Err(unusable("a store's ref stands below `refs/`"));
         }
@@ -59,22 +61,21 @@ impl GitStore {
             return Err(unusable("git takes it for no ref"));
         }
         let has_remote = git.text(&["remote"])?.lines().any(|remote| remote == "origin");
-        let mut store = Self { git, name: name.to_owned(), has_remote, commit: None, warning: None };
-        store.commit = if store.has_remote {
-            match store.fetch() {
-                Ok(commit) => commit,
-                Err(error @ BaselineError::Remote { .. }) => {
-                    store.warning = Some(format!("could not {error}: what this clone has of it was used"));
-                    match store.resolve(&store.seen())? {
-                        Some(commit) => Some(commit),
-                        None => store.resolve(name)?,
-                    }
-                }
-                Err(error) => return Err(error),
+        let mut store = Self { git, name: name.to_owned(), has_remote, commit: None, ours: Vec::new(), warning: None };
+        let local = store.local()?;
+        if !has_remote {
+            store.commit = local;
+            return Ok(store);
+        }
+        store.commit = match store.fetch() {
+            Ok(commit) => commit,
+            Err(error @ BaselineError::Remote { .. }) => {
+                store.warning = Some(format!("could not {error}: what this clone has of it was used"));
+                store.at(&store.seen())?
             }
-        } else {
-            store.resolve(name)?
+            Err(error) => return Err(error),
         };
+        store.ours = store.unpushed(local.as_deref(), store.commit.as_deref())?;
         Ok(store)
     }
 
@@ -87,16 +88,27 @@ impl GitStore {
     }
 
     pub(crate) fn gates(&self) -> Result<Vec<String>, BaselineError> {
-        let Some(commit) = &self.commit else { return Ok(Vec::new()) };
-        let text = self.git.text(&["ls-tree", "-d", "--name-only", "-z", "--full-tree", commit])?;
-        Ok(text.split_terminator('\0').map(str::to_owned).collect())
+        let mut gates: Vec<String> =
+            self.ours.iter().filter_map(|file| Some(file.path.split_once('/')?.0.to_owned())).collect();
+        if let Some(commit) = &self.commit {
+            let text = self.git.text(&["ls-tree", "-d", "--name-only", "-z", "--full-tree", commit])?;
+            gates.extend(text.split_terminator('\0').map(str::to_owned));
+        }
+        gates.sort();
+        gates.dedup();
+        Ok(gates)
     }
 
     pub(crate) fn files(&self, name: &str) -> Result<Vec<Found>, BaselineError> {
-        match &self.commit {
-            Some(commit) => self.tree(commit, &["--", &format!("{name}/")]),
-            None => Ok(Vec::new()),
+        let folder = format!("{name}/");
+        let mut files: Vec<Found> = self.ours.iter().filter(|file| file.path.starts_with(&folder)).cloned().collect();
+        if let Some(commit) = &self.commit {
+            let ours: HashSet<&str> = self.ours.iter().map(|file| file.path.as_str()).collect();
+            let theirs = self.tree(commit, &["--", &folder])?;
+            files.extend(theirs.into_iter().filter(|file| !ours.contains(file.path.as_str())));
         }
+        files.sort_by(|left, right| left.path.cmp(&right.path));
+        Ok(files)
     }
 
     /// Lays the changes over the store's newest state, again where others came first.
@@ -108,10 +120,20 @@ impl GitStore {
         }
         let mut message = String::new();
         for attempt in 1..=ATTEMPTS {
-            let before = if self.has_remote { self.fetch()? } else { self.resolve(&self.name)? };
-            let unpushed = if self.has_remote { self.unpushed(before.as_deref())? } else { Vec::new() };
-            let all: Vec<_> = unpushed.iter().chain(&added).collect();
-            let commit = self.commit_over(before.as_deref(), &all, &changes.remove, about)?;
+            let local = self.local()?;
+            let (before, unpushed) = match self.has_remote {
+                true => {
+                    let before = self.fetch()?;
+                    let unpushed = self.unpushed(local.as_deref(), before.as_deref())?;
+                    (before, unpushed)
+                }
+                false => (local, Vec::new()),
+            };
+            let removed = self.removed(changes, before.as_deref(), &unpushed)?;
+            let unpushed = unpushed.into_iter().filter(|file| !removed.contains(&file.path));
+            let unpushed = unpushed.filter_map(|file| Some((file.path, file.blob?)));
+            let all: Vec<(String, String)> = unpushed.chain(added.iter().cloned()).collect();
+            let commit = self.commit_over(before.as_deref(), &all, &removed, about)?;
             let published = match &before {
                 Some(before) if *before == commit => Published::Done,
                 _ if self.has_remote => self.push(&commit)?,
@@ -125,6 +147,7 @@ impl GitStore {
                         self.git.ask(&["update-ref", &self.name, &commit])?;
                     }
                     self.commit = Some(commit);
+                    self.ours = Vec::new();
                     return Ok(());
                 }
                 Published::Overtaken(why) => message = why,
@@ -134,48 +157,86 @@ impl GitStore {
         Err(BaselineError::Overtaken { store: self.name.clone(), attempts: ATTEMPTS, message })
     }
 
+    /// The paths that go: those that nobody keeps, whoever was first.
+    fn removed(
+        &self,
+        changes: &Changes,
+        before: Option<&str>,
+        unpushed: &[Found],
+    ) -> Result<Vec<String>, BaselineError> {
+        if changes.remove.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut there: HashSet<String> = unpushed.iter().map(|file| file.path.clone()).collect();
+        if let Some(before) = before {
+            there.extend(self.tree(before, &[])?.into_iter().map(|file| file.path));
+        }
+        let goes = |unless: &Option<String>| unless.as_ref().is_none_or(|unless| !there.contains(unless));
+        Ok(changes.remove.iter().filter(|it| goes(&it.unless)).map(|it| it.path.clone()).collect())
+    }
+
     /// The remote's commit, with everything it needs; `None` where the remote has no such ref.
     fn fetch(&self) -> Result<Option<String>, BaselineError> {
-        let refused = |message: String| BaselineError::Remote { does: "read", store: self.name.clone(), message };
-        let listed = self.git.ask(&["ls-remote", "--quiet", "origin", &self.name])?;
+        let below = format!("{}/*", self.name);
+        let above: Vec<&str> = self.above().collect();
+        let listed =
+            self.network("read", &[&["ls-remote", "--quiet", "origin", &self.name, &below], &above[..]].concat())?;
         if !listed.status.success() {
-            return Err(refused(complaint(&listed)));
+            return Err(self.remote("read", complaint(&listed)));
         }
         // A pattern also finds refs that only end like it.
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let mut refs = listed.lines().filter_map(|line| line.split_once('\t'));
-        let Some((commit, _)) = refs.find(|(_, name)| *name == self.name) else {
+        let refs = || listed.lines().filter_map(|line| line.split_once('\t'));
+        self.check_room(refs().map(|(_, name)| name))?;
+        let Some((commit, _)) = refs().find(|(_, name)| *name == self.name) else {
             self.git.ask(&["update-ref", "-d", &self.seen()])?;
             return Ok(None);
         };
-        if !self.has(commit)? {
+        if self.kind(commit)?.is_none() {
             // Into no ref: several fetches at once would wait for its lock.
             let options = ["--quiet", "--no-tags", "--no-prune", "--no-recurse-submodules", "--no-write-fetch-head"];
-            let fetched = self.git.ask(&[&["fetch", "--refmap="], &options[..], &["origin", &self.name]].concat())?;
+            let arguments = [&["fetch", "--refmap="], &options[..], &["origin", &self.name]].concat();
+            let fetched = self.network("read", &arguments)?;
             if !fetched.status.success() {
-                return Err(refused(complaint(&fetched)));
+                return Err(self.remote("read", complaint(&fetched)));
             }
-            if !self.has(commit)? {
-                return Err(refused("it was replaced while it was read: try again".to_owned()));
+            if self.kind(commit)?.is_none() {
+                return Err(self.remote("read", "it was replaced while it was read: try again".to_owned()));
             }
         }
+        self.check(commit, " at `origin`")?;
         self.git.ask(&["update-ref", &self.seen(), commit])?;
         Ok(Some(commit.to_owned()))
     }
 
+    /// The commit of this clone's ref, where that is a store's.
+    fn local(&self) -> Result<Option<String>, BaselineError> {
+        let below = self.git.text(&["for-each-ref", "--format=%(refname)", &self.name])?;
+        let mut taken: Vec<&str> = below.lines().collect();
+        for name in self.above() {
+            if self.at(name)?.is_some() {
+                taken.push(name);
+            }
+        }
+        self.check_room(taken.into_iter())?;
+        let local = self.at(&self.name)?;
+        local.iter().try_for_each(|commit| self.check(commit, " in this clone"))?;
+        Ok(local)
+    }
+
     /// Files that this clone's ref got while there was no remote, and the remote never had.
-    fn unpushed(&self, remote: Option<&str>) -> Result<Vec<(String, String)>, BaselineError> {
-        let Some(local) = self.resolve(&self.name)? else { return Ok(Vec::new()) };
+    fn unpushed(&self, local: Option<&str>, remote: Option<&str>) -> Result<Vec<Found>, BaselineError> {
+        let Some(local) = local.filter(|local| Some(*local) != remote) else { return Ok(Vec::new()) };
         let shared = match remote {
-            Some(remote) => self.git.line(&["merge-base", &local, remote])?,
+            Some(remote) => self.git.line(&["merge-base", local, remote])?,
             None => None,
         };
-        let mut known = std::collections::HashSet::new();
-        for commit in shared.as_deref().into_iter().chain(remote) {
-            known.extend(self.tree(commit, &[])?.into_iter().map(|file| file.path));
+        let mut known: HashMap<String, Option<String>> = HashMap::new();
+        if let Some(shared) = &shared {
+            known.extend(self.tree(shared, &[])?.into_iter().map(|file| (file.path, file.blob)));
         }
-        let files = self.tree(&local, &[])?.into_iter().filter(|file| !known.contains(&file.path));
-        Ok(files.filter_map(|file| Some((file.path, file.blob?))).collect())
+        let files = self.tree(local, &[])?;
+        Ok(files.into_iter().filter(|file| file.blob.is_some() && known.get(&file.path) != Some(&file.blob)).collect())
     }
 
     /// The files of a commit, below a path where one is given.
@@ -188,7 +249,7 @@ impl GitStore {
     fn commit_over(
         &self,
         before: Option<&str>,
-        added: &[&(String, String)],
+        added: &[(String, String)],
         removed: &[String],
         about: &str,
     ) -> Result<String, BaselineError> {
@@ -203,8 +264,9 @@ impl GitStore {
         if let Some(before) = before {
             self.git.text_from(command(&["read-tree", before]), b"")?;
         }
-        let none = "0".repeat(before.map_or(0, str::len));
-        let removed = removed.iter().map(|path| format!("0 {none}\t{path}\0"));
+        // Over no commit there is nothing to remove.
+        let none = before.map(|before| "0".repeat(before.len()));
+        let removed = removed.iter().filter_map(|path| Some(format!("0 {}\t{path}\0", none.as_ref()?)));
         let added = added.iter().map(|(path, blob)| format!("100644 {blob}\t{path}\0"));
         let entries: String = removed.chain(added).collect();
         self.git.text_from(command(&["update-index", "-z", "--index-info"]), entries.as_bytes())?;
@@ -228,7 +290,7 @@ impl GitStore {
 
     fn push(&self, commit: &str) -> Result<Published, BaselineError> {
         let options = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "origin"];
-        let output = self.git.ask(&[&options[..], &[&format!("{commit}:{}", self.name)]].concat())?;
+        let output = self.network("push", &[&options[..], &[&format!("{commit}:{}", self.name)]].concat())?;
         if output.status.success() {
             return Ok(Published::Done);
         }
@@ -243,8 +305,21 @@ impl GitStore {
             ["fetch first", "non-fast-forward", "lock", "failed to update ref", "already exists", "old value"];
         match refusal.is_some() && overtaken.iter().any(|words| message.contains(words)) {
             true => Ok(Published::Overtaken(message)),
-            false => Err(BaselineError::Remote { does: "push", store: self.name.clone(), message }),
+            false => {
+                let words = remote_words(&output).map(|words| format!(": {words}")).unwrap_or_default();
+                Err(self.remote("push", message + &words))
+            }
         }
+    }
+
+    /// What a command that asks the remote ends with. A remote that hangs is one that does not answer.
+    fn network(&self, does: &'static str, arguments: &[&str]) -> Result<Output, BaselineError> {
+        let output = self.git.ask_within(arguments, LONGEST_ANSWER)?;
+        output.ok_or_else(|| self.remote(does, format!("no answer within {} s", LONGEST_ANSWER.as_secs())))
+    }
+
+    fn remote(&self, does: &'static str, message: String) -> BaselineError {
+        BaselineError::Remote { does, store: self.name.clone(), message }
     }
 
     /// Sets the clone's own ref, where it is still what it was.
@@ -262,13 +337,47 @@ impl GitStore {
         format!("{SEEN}{}", self.name.trim_start_matches("refs/"))
     }
 
-    fn resolve(&self, name: &str) -> Result<Option<String>, BaselineError> {
-        self.git.line(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
+    /// The object at a ref of this clone.
+    fn at(&self, name: &str) -> Result<Option<String>, BaselineError> {
+        self.git.line(&["show-ref", "--verify", "--hash", "--", name])
     }
 
-    fn has(&self, commit: &str) -> Result<bool, BaselineError> {
-        Ok(self.git.ask(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?.status.success())
+    /// What an object is, where the clone has it.
+    fn kind(&self, id: &str) -> Result<Option<String>, BaselineError> {
+        self.git.line(&["cat-file", "-t", id])
     }
+
+    /// What stands at the ref must be a commit that holds ours, or nothing: anything else is somebody's work.
+    fn check(&self, id: &str, place: &str) -> Result<(), BaselineError> {
+        let kind = self.kind(id)?.unwrap_or_default();
+        if kind != "commit" {
+            return Err(refused(&self.name, &format!("a {kind} stands there{place}, and no baselines")));
+        }
+        let files = self.tree(id, &[])?;
+        match files.is_empty() || files.iter().any(|file| is_ours(&file.path)) {
+            true => Ok(()),
+            false => {
+                Err(refused(&self.name, &format!("a commit of other things stands there{place}, and no baselines")))
+            }
+        }
+    }
+
+    /// The names that a ref of this name leaves no room for: git keeps refs like files in folders.
+    fn above(&self) -> impl Iterator<Item = &str> {
+        self.name.match_indices('/').skip(1).filter_map(|(end, _)| self.name.get(..end))
+    }
+
+    fn check_room<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Result<(), BaselineError> {
+        let below = format!("{}/", self.name);
+        match names.find(|name| name.starts_with(&below) || self.above().any(|above| above == *name)) {
+            Some(name) => Err(refused(&self.name, &format!("there is a ref `{name}`, and git cannot have both"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(name: &str, why: &str) -> BaselineError {
+    no_store(&format!("git:{name}"), &format!("{why}; `git:refs/gate/baselines` is the usual one"))
 }
 
 /// What became of a commit that should become the store's state.

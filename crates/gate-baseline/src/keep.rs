@@ -2,12 +2,12 @@
 
 use gate_model::{BASELINE_SCHEMA, Baseline, EndReason, Run, Status, Verdict};
 
-use crate::key::{key, with_tokens};
+use crate::key::{hashed, key, with_tokens, without_text};
 use crate::layout::check_id;
 use crate::{BaselineError, Refused};
 
 /// A run as a baseline, saved at this time (RFC 3339 in UTC): every sample of both arms, without the times of single
-/// tokens. The spec in its header must have its secrets out, as a journal's has.
+/// tokens. The spec in its header must have its secrets out, as a journal's has; its system prompt is kept as a hash.
 ///
 /// # Errors
 /// Where the verdict is about another run, or says that this one is not valid.
@@ -40,6 +40,13 @@ pub fn unjudged(run: Run, file: &str) -> Result<Baseline, BaselineError> {
 
 fn kept(mut run: Run, status: Status, saved: &str) -> Baseline {
     run.samples.iter_mut().chain(&mut run.warmup).for_each(|sample| sample.token_times = Vec::new());
+    let spec = &mut run.header.spec;
+    spec.prompts = without_text(std::mem::take(&mut spec.prompts));
+    for change in
+        spec.overrides.iter_mut().filter(|change| ["prompts", "prompts.system"].contains(&change.path.as_str()))
+    {
+        change.value = hashed(&change.value);
+    }
     let key = with_tokens(key(&run.header.spec, run.header.definitions), &run);
     Baseline { schema: BASELINE_SCHEMA, key, saved: saved.to_owned(), status, run }
 }

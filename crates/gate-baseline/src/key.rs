@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gate_model::{Arm, BaselineKey, Difference, GateSpec, Outcome, Run, TokenSource};
+use gate_model::{Arm, BaselineKey, Difference, GateSpec, Outcome, PromptSpec, Run, TokenSource};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -13,17 +13,24 @@ const MOST_SHOWN: usize = 120;
 /// The part that only a run which has ended knows.
 pub(crate) const TOKENS: &str = "tokens";
 
+/// The part that a person wrote as prose.
+const SYSTEM: &str = "prompts.system";
+
+/// What the hash of a text starts with.
+const HASHED: &str = "sha256:";
+
 /// The key of a gate's runs, under this version of the metrics' definitions.
 ///
 /// Its parts are each key of `load` but the seed, each of `prompts`, `target.api`, `target.model`, `definitions` and
 /// `baseline.class`, as they are serialised: a key that a later version adds is a part by itself, and one that is
 /// absent or null is none, so that a new optional key changes nothing for those who don't use it. Of `prompts.file` and
-/// `prompts.tokenizer` only the names count: what is in the files is not known here.
+/// `prompts.tokenizer` only the names count: what is in the files is not known here. Of `prompts.system` there is only
+/// the hash: keys are shown and kept, prompts are not.
 #[must_use]
 pub fn key(spec: &GateSpec, definitions: u32) -> BaselineKey {
     let mut parts = BTreeMap::new();
     add_block(&mut parts, "load", &spec.load, &["seed"]);
-    add_block(&mut parts, "prompts", &spec.prompts, &[]);
+    add_block(&mut parts, "prompts", &without_text(spec.prompts.clone()), &[]);
     add(&mut parts, "target.api", value(&spec.target.api));
     add(&mut parts, "target.model", value(&spec.target.model));
     add(&mut parts, "definitions", value(&definitions));
@@ -52,7 +59,27 @@ pub fn with_tokens(mut key: BaselineKey, run: &Run) -> BaselineKey {
 /// SHA-256 of the parts but for `tokens`, in hexadecimal.
 pub(crate) fn hash(parts: &BTreeMap<String, String>) -> String {
     let counted: BTreeMap<_, _> = parts.iter().filter(|(path, _)| *path != TOKENS).collect();
-    let text = value(&counted).to_string();
+    digest(&value(&counted).to_string())
+}
+
+/// The prompts with the hash of what a person wrote in its place. That of a hash is itself, so a run that is kept has
+/// the key it always had.
+pub(crate) fn without_text(mut prompts: PromptSpec) -> PromptSpec {
+    let is_hashed = |text: &str| {
+        text.strip_prefix(HASHED).is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    if let Some(text) = prompts.system.as_mut().filter(|text| !is_hashed(text)) {
+        *text = hashed(text);
+    }
+    prompts
+}
+
+/// The hash that stands for a text.
+pub(crate) fn hashed(text: &str) -> String {
+    format!("{HASHED}{}", digest(text))
+}
+
+fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -65,12 +92,19 @@ pub(crate) fn differences(baseline: &BaselineKey, run: &BaselineKey) -> Vec<Diff
         .filter(|path| *path != TOKENS || run.parts.contains_key(TOKENS))
         .map(|path| (path, of(baseline, path), of(run, path)))
         .filter(|(_, baseline, run)| baseline != run)
-        .map(|(path, baseline, run)| Difference { what: path.clone(), baseline: shown(baseline), run: shown(run) })
+        .map(|(path, baseline, run)| Difference {
+            what: path.clone(),
+            baseline: shown(path, baseline),
+            run: shown(path, run),
+        })
         .collect()
 }
 
-/// A part as a report shows it: a system prompt may be long.
-fn shown(part: String) -> String {
+/// A part as a report shows it: some may be long. What stands where a hash should is somebody's text, and is not shown.
+fn shown(path: &str, part: String) -> String {
+    if path == SYSTEM && !part.is_empty() && !part.starts_with(&format!("\"{HASHED}")) {
+        return "a text".to_owned();
+    }
     match part.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => part.get(..end).unwrap_or_default().to_owned() + "…",
         None => part,

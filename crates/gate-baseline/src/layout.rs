@@ -61,6 +61,14 @@ pub(crate) fn is_key_folder(name: &str) -> bool {
     name.len() == HASH_DIGITS && name.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
 }
 
+/// Whether a path from a store's root is that of a file of ours.
+pub(crate) fn is_ours(path: &str) -> bool {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        [name, folder, file] => is_gate_name(name) && is_key_folder(folder) && Kind::of(file).is_some(),
+        _ => false,
+    }
+}
+
 /// The path of a file in a store. Every part of it is checked, so it leads nowhere else.
 pub(crate) fn path(name: &str, folder: &str, kind: &Kind) -> String {
     format!("{name}/{folder}/{}", kind.file())
@@ -87,6 +95,11 @@ fn is_id(text: &str) -> bool {
         && text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(allowed)
         && text != NOISE
+}
+
+/// Why something is no place for baselines.
+pub(crate) fn no_store(store: &str, why: &str) -> BaselineError {
+    unusable(store, "a store", why)
 }
 
 fn unusable(text: &str, what: &'static str, why: &str) -> BaselineError {

@@ -11,8 +11,14 @@ use gate_model::{
 
 use crate::keep::unjudged;
 use crate::key::{TOKENS, differences, with_tokens};
-use crate::stored::{self, LARGEST};
+use crate::stored::{self, LARGEST, answered};
 use crate::{BaselineError, Refused};
+
+/// How many baselines a run is compared with at most.
+const MOST: usize = 20;
+
+/// How many requests must be ok in a baseline: as many as the run itself needs.
+pub(crate) const LEAST_OK: u32 = 20;
 
 /// Reads a file that somebody names: a baseline, or a run's journal.
 ///
@@ -38,10 +44,16 @@ pub fn read_file(path: &Path) -> Result<Baseline, BaselineError> {
     unjudged(run, &name)
 }
 
-/// What the command line names is used as given, where its key agrees with that of the run (with its tokens). What
-/// another tool measured has no key to agree.
-#[must_use]
-pub fn as_given(files: Vec<(String, Baseline)>, key: &BaselineKey) -> Prior {
+/// What the command line names is used as given, where its key agrees with that of the run (with its tokens) and enough
+/// of its requests were ok. What another tool measured has no key to agree.
+///
+/// # Errors
+/// Where a run is given twice, since it would count as two, or more than 20 files are given.
+pub fn as_given(files: Vec<(String, Baseline)>, key: &BaselineKey) -> Result<Prior, BaselineError> {
+    if files.len() > MOST {
+        return Err(BaselineError::TooMany { given: files.len(), most: MOST });
+    }
+    check_distinct(&files)?;
     let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
     let mut prior = Prior::default();
     let (mut used, mut passed_over) = (Vec::new(), Vec::new());
@@ -51,40 +63,64 @@ pub fn as_given(files: Vec<(String, Baseline)>, key: &BaselineKey) -> Prior {
             passed_over.push(PassedOver { from: BaselineFrom::File(name), why: NoBaseline::Differs(differences) });
             continue;
         }
+        if let Some(why) = too_few(&baseline) {
+            passed_over.push(PassedOver { from: BaselineFrom::File(name), why });
+            continue;
+        }
         used.push(reference(&baseline, None));
         prior.baselines.push(baseline);
     }
     let (store, by, fork, differences) = (names.join(", "), None, None, Vec::new());
     prior.chosen = Some(BaselineUse { store, by, fork, used, passed_over, differences });
-    prior
+    Ok(prior)
 }
 
-/// Drops the baselines whose output tokens were counted another way than the run's, which only now is known, and the run
-/// itself. Where none is left, what had chosen them is passed over.
+/// No run is there twice, by its id or, where another tool's files have none, by its samples.
+fn check_distinct(files: &[(String, Baseline)]) -> Result<(), BaselineError> {
+    for (at, (other, baseline)) in files.iter().enumerate() {
+        let is_same = |(_, earlier): &&(String, Baseline)| {
+            earlier.id() == baseline.id() || earlier.run.samples == baseline.run.samples
+        };
+        if let Some((one, earlier)) = files.iter().take(at).find(is_same) {
+            return Err(BaselineError::SameRun { id: earlier.id().to_owned(), one: one.clone(), other: other.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Where too few of its requests were ok to compare anything with it: that.
+pub(crate) fn too_few(baseline: &Baseline) -> Option<NoBaseline> {
+    let ok = answered(&baseline.run);
+    (ok < LEAST_OK).then_some(NoBaseline::TooFewOk { ok, needed: LEAST_OK })
+}
+
+/// Drops the baselines whose output tokens were counted another way than the run's, which only now is known, those of
+/// too few requests, and the run itself. Where none is left, what had chosen them is passed over.
 #[must_use]
 pub fn confirm(mut prior: Prior, run: &Run) -> Prior {
     let counted = with_tokens(BaselineKey::default(), run);
     let of = |key: &BaselineKey| key.parts.get(TOKENS).cloned().unwrap_or_default();
     let (tokens, id) = (of(&counted), run.header.run_id.as_str());
-    // A run without an answer counts nothing, and has verdicts of its own.
-    let agrees = |baseline: &Baseline| {
-        let is_imported = baseline.run.header.imported_from.is_some();
-        baseline.id() != id && (tokens.is_empty() || is_imported || of(&baseline.key) == tokens)
-    };
-    let other = prior.baselines.iter().find(|baseline| !agrees(baseline)).map(|baseline| match baseline.id() == id {
-        true => NoBaseline::NoneSaved,
-        false => {
-            let (what, baseline, run) = (TOKENS.to_owned(), of(&baseline.key), tokens.clone());
-            NoBaseline::Differs(vec![Difference { what, baseline, run }])
+    let why_not = |baseline: &Baseline| {
+        if baseline.id() == id {
+            return Some(NoBaseline::Itself);
         }
-    });
-    prior.baselines.retain(agrees);
-    prior.history.retain(agrees);
-    if let (Some(chosen), Some(why)) = (&mut prior.chosen, other) {
+        // A run without an answer counts nothing, and has verdicts of its own.
+        let is_imported = baseline.run.header.imported_from.is_some();
+        if tokens.is_empty() || is_imported || of(&baseline.key) == tokens {
+            return too_few(baseline);
+        }
+        let (what, baseline, run) = (TOKENS.to_owned(), of(&baseline.key), tokens.clone());
+        Some(NoBaseline::Differs(vec![Difference { what, baseline, run }]))
+    };
+    let why = prior.baselines.iter().find_map(why_not);
+    prior.baselines.retain(|baseline| why_not(baseline).is_none());
+    prior.history.retain(|baseline| why_not(baseline).is_none());
+    if let (Some(chosen), Some(why)) = (&mut prior.chosen, why) {
         chosen.used.retain(|used| prior.baselines.iter().any(|baseline| baseline.id() == used.id));
-        if chosen.used.is_empty()
-            && let Some(from) = chosen.by.take()
-        {
+        if chosen.used.is_empty() {
+            // Files that the command line names were chosen by nothing else.
+            let from = chosen.by.take().unwrap_or_else(|| BaselineFrom::File(chosen.store.clone()));
             chosen.passed_over.push(PassedOver { from, why });
         }
     }

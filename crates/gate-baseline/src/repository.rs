@@ -158,6 +158,21 @@ impl Repository {
         String::from_utf8(bytes).map(Some).map_err(|_| unusable("it is not UTF-8 in that commit"))
     }
 
+    /// The files directly in a folder of a commit, by their paths from the root; none where it has no such folder.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn files_at(&self, commit: &str, folder: &str) -> Result<Vec<String>, BaselineError> {
+        let commit = self.checked(commit)?;
+        let within = if folder.is_empty() { String::new() } else { format!("{}/", folder.trim_end_matches('/')) };
+        let mut words = vec!["ls-tree", "--name-only", "-z", "--full-tree", commit];
+        if !within.is_empty() {
+            words.extend(["--", &within]);
+        }
+        let listed = self.git.text(&words)?;
+        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    }
+
     /// A file's path from the root, as git writes it; `None` where it lies outside. The file itself may be a link.
     #[must_use]
     pub fn relative(&self, path: &Path) -> Option<String> {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::folder::FolderStore;
 use crate::git_store::GitStore;
 use crate::layout::{Kind, check_id, check_name, is_key_folder, key_folder, path};
-use crate::store::{Changes, Found, Store};
+use crate::store::{Changes, Found, Removal, Store};
 use crate::stored::{self, LARGEST, Place};
-use crate::{BaselineError, Entry, Refused};
+use crate::{BaselineError, Entry, Refused, Repository};
 
 /// The largest file of noise that is read.
 const LARGEST_NOISE: u64 = 1 << 20;
@@ -21,6 +21,7 @@ const LARGEST_NOISE: u64 = 1 << 20;
 pub struct Shelf {
     at: BaselineStore,
     store: Store,
+    warning: Option<String>,
 }
 
 /// What a store holds of one gate.
@@ -36,23 +37,34 @@ impl Shelf {
     /// Opens a store from the folder that the command runs in. A folder that is not there yet is an empty store.
     ///
     /// # Errors
-    /// Where a ref is none for a store, or there is no repository for it.
+    /// Where something else stands in its place, a ref is none for a store, or there is no repository for it.
     pub fn open(store: &BaselineStore, folder: &Path) -> Result<Self, BaselineError> {
         let at = store.clone();
-        let store = match store {
-            BaselineStore::Folder(path) => Store::Folder(FolderStore::at(folder.join(path))),
-            BaselineStore::Git(name) => Store::Git(Box::new(GitStore::open(name, folder)?)),
+        let (store, warning) = match store {
+            BaselineStore::Folder(path) => {
+                let store = FolderStore::open(folder.join(path))?;
+                let warning = match store.is_there() {
+                    true => store.is_foreign()?.then(|| {
+                        format!("`{path}` holds other things and no baselines: check `baseline.store` or `--store`")
+                    }),
+                    false => elsewhere(path, folder),
+                };
+                (Store::Folder(store), warning)
+            }
+            BaselineStore::Git(name) => {
+                let store = GitStore::open(name, folder)?;
+                let warning = store.warning().map(str::to_owned);
+                (Store::Git(Box::new(store)), warning)
+            }
         };
-        Ok(Self { at, store })
+        Ok(Self { at, store, warning })
     }
 
-    /// What a reader should know of how the store was opened: its remote did not answer, so what the clone has was used.
+    /// What a reader should know of how the store was opened: its remote did not answer, so what the clone has was used;
+    /// the folder holds other things; the folder is not there, and the repository has one of that name at its root.
     #[must_use]
     pub fn warning(&self) -> Option<&str> {
-        match &self.store {
-            Store::Folder(_) => None,
-            Store::Git(store) => store.warning(),
-        }
+        self.warning.as_deref()
     }
 
     /// Where it is, as a spec writes it.
@@ -183,12 +195,33 @@ impl Shelf {
     /// # Errors
     /// Where there is none of this id, or the store cannot be written.
     pub fn pin(&mut self, name: &str, id: &str) -> Result<(), BaselineError> {
+        let entry = self.entry(name, id)?;
+        let of = |kind: &Kind| path(name, &entry.folder(), kind);
+        let (pin, file) = (of(&Kind::Pin(id.to_owned())), of(&Kind::Baseline(id.to_owned())));
+        let gone = || BaselineError::NoSuchId { name: name.to_owned(), id: id.to_owned() };
+        let found = self.store.files(name)?.into_iter().find(|found| found.path == file).ok_or_else(gone)?;
+        let bytes = self.store.reader()?.read(&found, LARGEST);
+        let bytes = bytes.map_err(|why| BaselineError::Refused(self.refused(&file, why)))?;
+        // After the pin, the baseline: who prunes at the same time may have removed it before they could see the pin.
+        let changes = Changes { add: vec![(pin, Vec::new()), (file, bytes)], remove: Vec::new() };
+        self.store.apply(&changes, &format!("{name}: pin run {id}"))
+    }
+
+    /// Takes a baseline's mark away, where it has one.
+    ///
+    /// # Errors
+    /// Where there is none of this id, or the store cannot be written.
+    pub fn unpin(&mut self, name: &str, id: &str) -> Result<(), BaselineError> {
+        let entry = self.entry(name, id)?;
+        let pin = path(name, &entry.folder(), &Kind::Pin(entry.id));
+        let changes = Changes { add: Vec::new(), remove: vec![Removal { path: pin, unless: None }] };
+        self.store.apply(&changes, &format!("{name}: unpin run {id}"))
+    }
+
+    fn entry(&self, name: &str, id: &str) -> Result<Entry, BaselineError> {
         check_id(id)?;
         let entry = self.list(name)?.entries.into_iter().find(|entry| entry.id == id);
-        let entry = entry.ok_or_else(|| BaselineError::NoSuchId { name: name.to_owned(), id: id.to_owned() })?;
-        let path = path(name, &entry.folder(), &Kind::Pin(entry.id));
-        let changes = Changes { add: vec![(path, Vec::new())], remove: Vec::new() };
-        self.store.apply(&changes, &format!("{name}: pin run {id}"))
+        entry.ok_or_else(|| BaselineError::NoSuchId { name: name.to_owned(), id: id.to_owned() })
     }
 
     /// Removes all but the newest so many of each key; pinned ones and files that are not used stay. What was removed,
@@ -203,19 +236,42 @@ impl Shelf {
             let newer = seen.entry(entry.hash.clone()).or_default();
             *newer += 1;
             if *newer > keep && !entry.pinned {
-                changes.remove.push(path(name, &entry.folder(), &Kind::Baseline(entry.id.clone())));
-                removed.push(entry.id);
+                let of = |kind: &Kind| path(name, &entry.folder(), kind);
+                let file = of(&Kind::Baseline(entry.id.clone()));
+                let pin = of(&Kind::Pin(entry.id.clone()));
+                changes.remove.push(Removal { path: file.clone(), unless: Some(pin) });
+                removed.push((entry.id, file));
             }
         }
-        if !removed.is_empty() {
-            self.store.apply(&changes, &format!("{name}: prune {} runs", removed.len()))?;
+        if removed.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(removed)
+        self.store.apply(&changes, &format!("{name}: prune {} runs", removed.len()))?;
+        // What was pinned meanwhile stayed.
+        let left: HashSet<String> = self.store.files(name)?.into_iter().map(|found| found.path).collect();
+        Ok(removed.into_iter().filter(|(_, file)| !left.contains(file)).map(|(id, _)| id).collect())
+    }
+
+    /// A baseline that is passed over since too few of its requests were ok.
+    pub(crate) fn too_few(&self, name: &str, entry: &Entry, needed: u32) -> Refused {
+        let path = path(name, &entry.folder(), &Kind::Baseline(entry.id.clone()));
+        let why = format!("{} of its requests were ok, and {needed} are needed to compare with", entry.ok);
+        self.refused(&path, why)
     }
 
     fn refused(&self, path: &str, why: String) -> Refused {
         Refused::new(format!("{}/{path}", self.at), why)
     }
+}
+
+/// Where a folder is not there, and the repository has one of that name at its root: gate runs in another folder than
+/// the one that saved.
+fn elsewhere(path: &str, folder: &Path) -> Option<String> {
+    let root = Repository::of(folder).ok()?.root().to_path_buf();
+    root.join(path).is_dir().then(|| {
+        let root = root.display();
+        format!("`{path}` is not in this folder, and is in `{root}`: run gate there, or name that one as the store")
+    })
 }
 
 /// Which file of which key this is; else why it is none, in words.

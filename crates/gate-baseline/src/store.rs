@@ -31,8 +31,16 @@ impl Found {
 pub(crate) struct Changes {
     /// Files by path.
     pub(crate) add: Vec<(String, Vec<u8>)>,
-    /// Paths.
-    pub(crate) remove: Vec<String>,
+    /// What is to go.
+    pub(crate) remove: Vec<Removal>,
+}
+
+/// A file that is to go.
+#[derive(Clone, Debug)]
+pub(crate) struct Removal {
+    pub(crate) path: String,
+    /// The file that keeps it, whoever puts it there meanwhile.
+    pub(crate) unless: Option<String>,
 }
 
 /// Where baselines are kept.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use gate_model::{Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Commit, JournalLine, Noise, REDACTED, Run, Status};
+use gate_model::{
+    Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Commit, JournalLine, Noise, Outcome, REDACTED, Run, Sample, Status,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +54,8 @@ pub struct Entry {
     pub commit: Option<Commit>,
     /// How many requests of the target it holds.
     pub requests: u32,
+    /// How many of them were ok.
+    pub ok: u32,
     /// The other tool's format it was imported from.
     pub imported_from: Option<String>,
     /// Whether `prune` leaves it alone.
@@ -81,48 +85,12 @@ struct Version {
     schema: u32,
 }
 
-#[derive(Deserialize)]
-struct Slim {
-    key: BaselineKey,
-    saved: String,
-    status: Status,
-    run: SlimRun,
-}
-
-#[derive(Deserialize)]
-struct SlimRun {
-    header: SlimHeader,
-    samples: Vec<SlimSample>,
-}
-
-#[derive(Deserialize)]
-struct SlimHeader {
-    run_id: String,
-    started: String,
-    spec: SlimSpec,
-    #[serde(default)]
-    commit: Option<Commit>,
-    #[serde(default)]
-    imported_from: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SlimSpec {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct SlimSample {
-    arm: Arm,
-}
-
-/// Reads what a listing shows. The samples are only counted: [`whole`] looks at them.
+/// Reads what a listing shows. It is held to the same as a baseline that is used, so that both know the same ones.
 pub(crate) fn entry(bytes: &[u8], place: Place<'_>) -> Result<Entry, String> {
-    check_schema(bytes)?;
-    let Slim { key, saved, status, run } = parsed(bytes)?;
-    let header = run.header;
-    let time = check(&key, &header.run_id, &header.spec.name, &header.started, Some(place))?;
+    let Baseline { key, saved, status, run, .. } = whole(bytes, Some(place))?;
+    let time = time_of(&run.header.started)?;
     let requests = run.samples.iter().filter(|sample| sample.arm == Arm::Target).count();
+    let (ok, header) = (answered(&run), run.header);
     Ok(Entry {
         id: header.run_id,
         tokens: key.parts.get(TOKENS).cloned(),
@@ -132,17 +100,25 @@ pub(crate) fn entry(bytes: &[u8], place: Place<'_>) -> Result<Entry, String> {
         status,
         commit: header.commit,
         requests: u32::try_from(requests).unwrap_or(u32::MAX),
+        ok,
         imported_from: header.imported_from,
         pinned: false,
         time,
     })
 }
 
+/// How many requests of the target were ok.
+pub(crate) fn answered(run: &Run) -> u32 {
+    let is_ok = |sample: &&Sample| sample.arm == Arm::Target && sample.outcome == Outcome::Ok;
+    u32::try_from(run.samples.iter().filter(is_ok).count()).unwrap_or(u32::MAX)
+}
+
 /// Reads a baseline, its run under the rules of a journal. A file that somebody names has no place.
 pub(crate) fn whole(bytes: &[u8], place: Option<Place<'_>>) -> Result<Baseline, String> {
     check_schema(bytes)?;
     let Baseline { schema, key, saved, status, run } = parsed(bytes)?;
-    check(&key, &run.header.run_id, &run.header.spec.name, &run.header.started, place)?;
+    check(&key, &run.header.run_id, &run.header.spec.name, place)?;
+    time_of(&run.header.started)?;
     let run = checked(run)?;
     Ok(Baseline { schema, key, saved, status, run })
 }
@@ -181,14 +157,8 @@ fn check_schema(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// What in it contradicts itself or its place; the time at which the run started.
-fn check(
-    key: &BaselineKey,
-    id: &str,
-    name: &str,
-    started: &str,
-    place: Option<Place<'_>>,
-) -> Result<Timestamp, String> {
+/// What in it contradicts itself or its place.
+fn check(key: &BaselineKey, id: &str, name: &str, place: Option<Place<'_>>) -> Result<(), String> {
     check_id(id).map_err(|_| "its run's id is none".to_owned())?;
     // What was secret in the parts is in the hash alone.
     let is_redacted = key.parts.values().any(|part| part.contains(REDACTED));
@@ -206,6 +176,11 @@ fn check(
             return Err(format!("it has key {}, in the folder of {}", key.hash, place.folder));
         }
     }
+    Ok(())
+}
+
+/// The time at which a run started.
+fn time_of(started: &str) -> Result<Timestamp, String> {
     started
         .parse()
         .map_err(|_| format!("it started at `{}`, which is no time", started.chars().take(40).collect::<String>()))

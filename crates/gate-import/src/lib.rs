@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use gate_model::{GateSpec, Run};
 
-pub use arms::{as_baseline, with_reference};
+pub use arms::{Spot, as_baseline, with_reference};
 
 /// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,14 @@ pub enum ImportError {
         /// What is wrong.
         message: String,
     },
+    /// A field that is there twice.
+    #[error("line {line}: `{field}` is there twice: remove one of the two")]
+    FieldTwice {
+        /// The line, from 1.
+        line: usize,
+        /// The field, shortened.
+        field: String,
+    },
     /// A field that must be there is not.
     #[error("line {line}: `{field}` is missing{}", if *.nullable { "; a failed request has null there" } else { "" })]
     Missing {
@@ -149,24 +157,24 @@ pub enum ImportError {
         reference: usize,
     },
     /// Some rows name their pair, and this one does not.
-    #[error("line {line}: `pair` is missing, and other rows have it: give it to all, or to none to pair them by order")]
+    #[error("{at}: `pair` is missing, and other rows have it: give it to all, or to none to pair them by order")]
     NoPair {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: Spot,
     },
     /// Two rows of an arm name one pair.
-    #[error("line {line}: an earlier row of the same arm has `pair` {pair} too: a pair is one request of each arm")]
+    #[error("{at}: an earlier row of the same arm has `pair` {pair} too: a pair is one request of each arm")]
     PairTwice {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: Spot,
         /// The pair.
         pair: u32,
     },
     /// A pair with a row of one arm alone.
-    #[error("line {line}: no row of the other arm has `pair` {pair}")]
+    #[error("{at}: no row of the other arm has `pair` {pair}")]
     PairAlone {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: Spot,
         /// The pair.
         pair: u32,
     },
@@ -194,5 +202,14 @@ pub enum ImportError {
 pub fn import(format: Format, import: Import<'_>) -> Result<Run, ImportError> {
     match format {
         Format::Samples => samples::import(import),
+    }
+}
+
+/// Whether a file holds rows of a reference, so that it can be judged by checks relative to one. Nothing else of it is
+/// checked.
+#[must_use]
+pub fn has_reference(format: Format, text: &str) -> bool {
+    match format {
+        Format::Samples => samples::has_reference(text),
     }
 }

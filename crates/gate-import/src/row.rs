@@ -1,6 +1,9 @@
 //! One line of a `samples` file, checked field by field.
 
+use std::fmt;
+
 use gate_model::{Arm, Nanos, Outcome};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::ImportError;
@@ -10,6 +13,8 @@ const SHOWN: usize = 60;
 
 /// The largest time a field may hold, in its own unit: past it, points in time would not fit.
 const LARGEST: f64 = 9e9;
+/// The largest count.
+const MOST: f64 = 1e15;
 
 /// One request, as the file has it.
 pub(crate) struct Row {
@@ -38,9 +43,16 @@ impl Row {
     pub(crate) fn parse(line: usize, text: &str) -> Result<Self, ImportError> {
         let not_an_object = |message: String| ImportError::NotAnObject { line, message };
         let fields = match serde_json::from_str(text) {
-            Ok(Value::Object(fields)) => Fields { line, fields },
-            Ok(other) => return Err(not_an_object(format!("it is {}", shown(&other)))),
-            Err(error) => return Err(not_an_object(without_place(&error))),
+            Ok(Object { twice: Some(field), .. }) => {
+                return Err(ImportError::FieldTwice { line, field: clip(&field.escape_debug().to_string()) });
+            }
+            Ok(Object { fields, .. }) => Fields { line, fields },
+            Err(error) => {
+                return Err(not_an_object(match serde_json::from_str::<Value>(text) {
+                    Ok(other) => format!("it is {}", shown(&other)),
+                    Err(_) => without_place(&error),
+                }));
+            }
         };
         let (outcome, status) = fields.status()?;
         let send_s = fields.number("send_s")?.ok_or_else(|| fields.wrong("send_s", SECONDS))?;
@@ -82,8 +94,10 @@ impl Row {
     }
 }
 
-const SECONDS: &str = "a number of seconds, at least 0";
-const COUNT: &str = "a whole number, at least 0";
+const SECONDS: &str = "a number of seconds from 0 to 9000000000";
+const MILLIS: &str = "a number of milliseconds from 0 to 9000000000, or null";
+const COUNT: &str = "a whole number from 0 to 1000000000000000";
+const PAIR: &str = "a whole number from 0 to 4294967295";
 
 impl Fields {
     /// The field's value; `None` where it is absent or null.
@@ -110,7 +124,7 @@ impl Fields {
     /// A number of milliseconds, or null; the field must be there.
     fn nullable(&self, field: &'static str) -> Result<Option<f64>, ImportError> {
         self.present(field, true)?;
-        self.time(field, "a number of milliseconds, at least 0, or null")
+        self.time(field, MILLIS)
     }
 
     fn time(&self, field: &'static str, expected: &'static str) -> Result<Option<f64>, ImportError> {
@@ -125,12 +139,10 @@ impl Fields {
         self.count(field)
     }
 
-    /// A count, if there is one. Tools that write `12.0` mean 12.
+    /// A count, if there is one.
     fn count(&self, field: &'static str) -> Result<Option<u64>, ImportError> {
         let Some(value) = self.get(field) else { return Ok(None) };
-        let whole = |number: f64| (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64);
-        let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
-        count.map(Some).ok_or_else(|| self.wrong(field, COUNT))
+        whole(value).map(Some).ok_or_else(|| self.wrong(field, COUNT))
     }
 
     fn text(&self, field: &'static str) -> Result<Option<&str>, ImportError> {
@@ -139,8 +151,9 @@ impl Fields {
     }
 
     fn pair(&self) -> Result<Option<u32>, ImportError> {
-        let pair = self.count("pair")?.map(u32::try_from);
-        pair.transpose().map_err(|_| self.wrong("pair", COUNT))
+        let Some(value) = self.get("pair") else { return Ok(None) };
+        let pair = whole(value).and_then(|pair| u32::try_from(pair).ok());
+        pair.map(Some).ok_or_else(|| self.wrong("pair", PAIR))
     }
 
     fn arm(&self) -> Result<Arm, ImportError> {
@@ -177,16 +190,56 @@ impl Fields {
     }
 }
 
+/// A count. Tools that write `12.0` mean 12.
+fn whole(value: &Value) -> Option<u64> {
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=MOST).contains(number));
+    // Every whole number up to there is a double.
+    number.map(|number| number as u64)
+}
+
+/// A JSON object, and a field that it has twice: which of the two is meant, nobody knows.
+struct Object {
+    fields: Map<String, Value>,
+    twice: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Object;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Object, A::Error> {
+                let mut object = Object { fields: Map::new(), twice: None };
+                while let Some((field, value)) = entries.next_entry::<String, Value>()? {
+                    if object.fields.contains_key(&field) {
+                        object.twice.get_or_insert(field);
+                    } else {
+                        object.fields.insert(field, value);
+                    }
+                }
+                Ok(object)
+            }
+        }
+        from.deserialize_map(Reader)
+    }
+}
+
 /// A value as a message shows it, shortened.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-        other => {
-            let text = other.to_string();
-            if text.chars().count() <= SHOWN { text } else { text.chars().take(SHOWN).chain(['…']).collect() }
-        }
+        other => clip(&other.to_string()),
     }
+}
+
+fn clip(text: &str) -> String {
+    if text.chars().count() <= SHOWN { text.to_owned() } else { text.chars().take(SHOWN).chain(['…']).collect() }
 }
 
 /// The error without serde_json's own place, which would count from the start of this one line.

@@ -1,12 +1,12 @@
 //! The neutral `samples` format.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use gate_model::{
     Arm, EndReason, Health, Nanos, Plan, PlannedRequest, ReferenceEnd, Run, RunEnd, RunHeader, Sample, Usage,
 };
 
-use crate::arms::{check_counts, in_send_order};
+use crate::arms::{Single, Spot, in_send_order, pairs};
 use crate::row::Row;
 use crate::{Import, ImportError};
 
@@ -32,7 +32,6 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
     if reference == 0 {
         spec.reference = None;
     } else {
-        check_counts(target, reference)?;
         pair(&mut rows)?;
         spec.reference.get_or_insert_with(|| spec.target.clone());
     }
@@ -77,29 +76,22 @@ fn read(text: &str, name: &str) -> Result<Vec<Placed>, ImportError> {
     Ok(rows)
 }
 
-/// Gives every row its pair, of arms with as many rows each: by its `pair` where all have one, by order where none has.
+/// Gives every row its pair.
 fn pair(rows: &mut [Placed]) -> Result<(), ImportError> {
-    if rows.iter().all(|placed| placed.row.pair.is_none()) {
-        for arm in [Arm::Target, Arm::Reference] {
-            let of_arm = rows.iter_mut().filter(|placed| placed.row.arm == arm);
-            (0_u32..).zip(of_arm).for_each(|(pair, placed)| placed.row.pair = Some(pair));
-        }
-        return Ok(());
-    }
-    let mut seen = HashSet::new();
-    for Placed { line, row } in &*rows {
-        let (line, arm) = (*line, row.arm);
-        let pair = row.pair.ok_or(ImportError::NoPair { line })?;
-        if !seen.insert((arm, pair)) {
-            return Err(ImportError::PairTwice { line, pair });
-        }
-    }
-    let alone = rows.iter().find_map(|Placed { line, row }| {
-        let other = if row.arm == Arm::Target { Arm::Reference } else { Arm::Target };
-        let pair = row.pair.filter(|pair| !seen.contains(&(other, *pair)))?;
-        Some(ImportError::PairAlone { line: *line, pair })
-    });
-    alone.map_or(Ok(()), Err)
+    let single = |Placed { line, row }: &Placed| Single { at: Spot::Line(*line), arm: row.arm, pair: row.pair };
+    let pairs = pairs(&rows.iter().map(single).collect::<Vec<_>>())?;
+    rows.iter_mut().zip(pairs).for_each(|(placed, pair)| placed.row.pair = Some(pair));
+    Ok(())
+}
+
+/// Whether a row is one of a reference. Only lines that have the word are read, and one that is no row is not reported:
+/// reading the file as a run does that.
+pub(crate) fn has_reference(text: &str) -> bool {
+    let is_reference = |line: &str| {
+        let row = serde_json::from_str::<serde_json::Value>(line.trim_start_matches('\u{feff}'));
+        row.is_ok_and(|row| row.get("arm").is_some_and(|arm| arm == "reference"))
+    };
+    text.lines().filter(|line| line.contains("\"reference\"")).any(is_reference)
 }
 
 /// The row as a sample sent when it was due. What the format does not hold is absent. Its token counts are also what

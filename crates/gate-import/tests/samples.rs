@@ -2,7 +2,9 @@
 
 #[cfg(test)]
 mod tests {
-    use gate_import::{Format, FormatError, Import, ImportError, as_baseline, import, with_reference};
+    use gate_import::{
+        Format, FormatError, Import, ImportError, Spot, as_baseline, has_reference, import, with_reference,
+    };
     use gate_model::{
         Arm, EndReason, Endpoint, GateSpec, JournalLine, Nanos, Outcome, Run, Series, Target, TokenSource,
     };
@@ -109,18 +111,37 @@ mod tests {
             ("tpot_ms", None, "line 2: `tpot_ms` is missing"),
             ("e2e_ms", None, "line 2: `e2e_ms` is missing"),
             ("output_tokens", None, "line 2: `output_tokens` is missing"),
-            ("send_s", Some("\"1\""), "line 2: `send_s` is \"1\", and must be a number of seconds, at least 0"),
+            (
+                "send_s",
+                Some("\"1\""),
+                "line 2: `send_s` is \"1\", and must be a number of seconds from 0 to 9000000000",
+            ),
             ("send_s", Some("null"), "line 2: `send_s` is null"),
             ("send_s", Some("-1"), "line 2: `send_s` is -1"),
             ("send_s", Some("1e300"), "line 2: `send_s` is 1e+300"),
+            (
+                "ttft_ms",
+                Some("1e12"),
+                "line 2: `ttft_ms` is 1000000000000.0, and must be a number of milliseconds from 0 to 9000000000, or null",
+            ),
             ("send_s", Some("1.25"), "line 2: `send_s` is 1.25, earlier than the row before: sort the rows"),
             ("ttft_ms", Some("-0.5"), "line 2: `ttft_ms` is -0.5, and must be a number of milliseconds"),
             ("ttft_ms", Some("[1]"), "line 2: `ttft_ms` is a list"),
             ("ttft_ms", Some("null"), "line 2: `ttft_ms` is null, and must be a number on the row of a request that"),
             ("ttft_ms", Some("2000"), "line 2: `e2e_ms` is 1300.25, less than `ttft_ms` with 2000"),
-            ("output_tokens", Some("1.5"), "line 2: `output_tokens` is 1.5, and must be a whole number"),
+            (
+                "output_tokens",
+                Some("1.5"),
+                "line 2: `output_tokens` is 1.5, and must be a whole number from 0 to 1000000000000000",
+            ),
             ("input_tokens", Some("-3"), "line 2: `input_tokens` is -3"),
-            ("pair", Some("4294967296"), "line 2: `pair` is 4294967296"),
+            ("output_tokens", Some("1000000000000001"), "line 2: `output_tokens` is 1000000000000001, and must be"),
+            (
+                "pair",
+                Some("4294967296"),
+                "line 2: `pair` is 4294967296, and must be a whole number from 0 to 4294967295",
+            ),
+            ("pair", Some("-1"), "line 2: `pair` is -1, and must be a whole number from 0 to 4294967295"),
             ("status", Some("0"), "line 2: `status` is 0, and must be an HTTP status"),
             ("status", Some("\"200\""), "line 2: `status` is \"200\""),
             ("status", Some("\"exploded\""), "line 2: `status` is \"exploded\""),
@@ -135,6 +156,25 @@ mod tests {
         assert!(message(&neither).starts_with("line 1: `e2e_ms` is null"));
         let long = row(&[("arm", Some(&format!("\"{}\"", "x".repeat(1000))))]);
         assert!(message(&long).chars().count() < 200);
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_refused() {
+        let twice = row(&[]).replacen('{', "{\"ttft_ms\": 1, ", 1);
+        assert_eq!(
+            message(&format!("{}\n{twice}", row(&[]))),
+            "line 2: `ttft_ms` is there twice: remove one of the two"
+        );
+        let same = row(&[]).replacen('{', "{\"pair\": 4, ", 1);
+        assert_eq!(read(&same), Err(ImportError::FieldTwice { line: 1, field: "pair".to_owned() }));
+        let unknown = row(&[]).replacen('{', &format!("{{\"a\\n{0}\": 1, \"a\\n{0}\": 1, ", "b".repeat(1000)), 1);
+        assert!(
+            message(&unknown).starts_with("line 1: `a\\nbbb") && message(&unknown).len() < 200,
+            "{}",
+            message(&unknown)
+        );
+        let nested = row(&[]).replacen('{', "{\"extra\": {\"ttft_ms\": 1}, ", 1);
+        assert!(read(&nested).is_ok(), "what the format does not have is nobody's");
     }
 
     /// A row of one arm: sent at `send_s`, its first token after `ttft_ms`.
@@ -258,7 +298,7 @@ mod tests {
 
     #[test]
     fn another_file_is_laid_beside_as_the_reference() {
-        let run = read(&[target(1.0, 1.0, Some(5)), target(3.0, 2.0, Some(4))].join("\n")).unwrap();
+        let run = read(&[target(1.0, 1.0, None), target(3.0, 2.0, None)].join("\n")).unwrap();
         let old = GateSpec { target: Target::new(Endpoint::Url("http://old:8000/v1".to_owned())), ..spec() };
         let text = [target(700.0, 3.0, None), target(701.0, 4.0, None)].join("\n");
         let beside = import(
@@ -279,6 +319,50 @@ mod tests {
         assert_eq!(with_reference(beside, both), Err(ImportError::HasReference));
         let short = read(&target(1.0, 1.0, None)).unwrap();
         assert_eq!(with_reference(run, short), Err(ImportError::Unpaired { target: 2, reference: 1 }));
+    }
+
+    #[test]
+    fn a_file_laid_beside_is_paired_by_its_pairs() {
+        let file = |rows: &[(f64, Option<u32>)]| {
+            let rows = rows.iter().zip(1_u8..).map(|((ttft, pair), send)| target(f64::from(send), *ttft, *pair));
+            read(&rows.collect::<Vec<_>>().join("\n")).unwrap()
+        };
+        // Every pair is equal; by their order they would be as far apart as can be.
+        let run = file(&[(20.0, Some(0)), (21.0, Some(1)), (22.0, Some(2))]);
+        let both = with_reference(run.clone(), file(&[(22.0, Some(2)), (21.0, Some(1)), (20.0, Some(0))])).unwrap();
+        is_consistent(&both);
+        let of = |arm: Arm| {
+            let mut pairs: Vec<_> =
+                shown(&both).into_iter().filter(|(one, ..)| *one == arm).map(|row| (row.1, row.2)).collect();
+            pairs.sort_by_key(|(pair, _)| *pair);
+            pairs
+        };
+        assert_eq!(of(Arm::Target), [(0, 20.0), (1, 21.0), (2, 22.0)]);
+        assert_eq!(of(Arm::Reference), of(Arm::Target));
+
+        let refused =
+            |pairs: [Option<u32>; 3]| with_reference(run.clone(), file(&pairs.map(|pair| (20.0, pair)))).unwrap_err();
+        let row = |row| Spot::Row { arm: Arm::Reference, row };
+        assert_eq!(refused([None; 3]), ImportError::NoPair { at: row(1) }, "one file has pairs, and the other none");
+        assert_eq!(refused([Some(0), None, Some(2)]), ImportError::NoPair { at: row(2) });
+        assert_eq!(refused([Some(0); 3]), ImportError::PairTwice { at: row(2), pair: 0 });
+        let alone = refused([Some(0), Some(1), Some(9)]);
+        assert_eq!(alone, ImportError::PairAlone { at: Spot::Row { arm: Arm::Target, row: 3 }, pair: 2 });
+        assert_eq!(alone.to_string(), "row 3 of the target's file: no row of the other arm has `pair` 2");
+        let none = file(&[(1.0, None), (1.0, None), (1.0, None)]);
+        let beside = with_reference(none, run.clone()).unwrap_err();
+        assert_eq!(beside, ImportError::NoPair { at: Spot::Row { arm: Arm::Target, row: 1 } });
+    }
+
+    #[test]
+    fn a_file_says_whether_it_has_a_reference() {
+        let has = |text: &str| has_reference(Format::Samples, text);
+        assert!(has(&[target(1.0, 1.0, None), reference(1.0, 1.0, None)].join("\n")));
+        assert!(has(&format!("\u{feff}{}", reference(1.0, 1.0, None))));
+        assert!(!has(&target(1.0, 1.0, None)));
+        for none in ["", "\n", r#"{"arm": "reference""#, r#"{"scenario": "reference"}"#, r#"["reference"]"#] {
+            assert!(!has(none), "{none}");
+        }
     }
 
     #[test]

@@ -3,11 +3,19 @@
 use gate_model::{Bound, Check, Comparison, Op, Quantity, Unit, With};
 use gate_stats::Worse;
 
+use crate::rules::{is_evidence, rule};
+
+/// What rounding alone can make of two equal values, as a share of them.
+const ROUNDING: f64 = 1e-12;
+
 /// A relative bound on a base that was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Allowance {
     op: Op,
     unit: Unit,
+    /// Whether its rule is one of evidence, of which there is none at the limit itself, whether that is `<` or `<=`; what
+    /// is compared as it is goes by the sign.
+    by_evidence: bool,
     /// What the metric is there.
     pub(crate) base: f64,
     /// The bound on a value.
@@ -26,7 +34,14 @@ impl Allowance {
             Bound::ShareOf { share, .. } => (share * base, (base > 0.0).then(|| share - 1.0)),
         };
         let tolerance = tolerance.filter(|tolerance| tolerance.is_finite());
-        (!base.is_nan() && !limit.is_nan()).then_some(Self { op, unit, base, limit, tolerance })
+        (!base.is_nan() && !limit.is_nan()).then_some(Self {
+            op,
+            unit,
+            by_evidence: is_evidence(rule(check)),
+            base,
+            limit,
+            tolerance,
+        })
     }
 
     /// The tolerance, where it has a logarithm: something is left of the base.
@@ -48,7 +63,8 @@ impl Allowance {
                 Worse::Smaller => self.limit <= 0.0,
             };
         }
-        self.op.holds(value, self.limit)
+        let is_tested = self.by_evidence && self.ratio_less_one().is_some();
+        self.op.holds(value, self.limit) || (is_tested && !is_beyond(value, self.limit, self.worse()))
     }
 
     /// With the limit at the share nearest to it that so many requests can have, where rounding alone tells them
@@ -82,10 +98,20 @@ impl Allowance {
             n,
             dropped: 0,
             statistic: None,
+            deviation: None,
             freedom: None,
             cut: None,
             noise: None,
             detects: None,
         }
     }
+}
+
+/// Whether a value is worse than a limit by more than rounding.
+pub(crate) fn is_beyond(value: f64, limit: f64, worse: Worse) -> bool {
+    let beyond = match worse {
+        Worse::Larger => value - limit,
+        Worse::Smaller => limit - value,
+    };
+    beyond > ROUNDING * limit.abs() || beyond.is_nan()
 }

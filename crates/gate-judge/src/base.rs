@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Against, Aggregate, Baseline, Check, Health, Metric, NoBaseline, Outcome, Percentile, Prior, Rule, Sample, Series,
-    Slo,
+    Against, Aggregate, Baseline, Check, Health, Metric, NoBaseline, Outcome, Pace, Percentile, Prior, Rule, Sample,
+    Series, Slo,
 };
+use gate_stats::mean::Resemblance;
 use gate_stats::stored::{LogEstimate, RunNoise};
 use gate_stats::{Quantile, Sorted, summary};
 
 use crate::arms::Arms;
 use crate::reach::reach;
 use crate::rules::{point, rule};
-use crate::scored::{Scored, count};
+use crate::scored::{Measured, Scored, count};
+use crate::validity::LEAST_OK;
+use crate::windowed::{self, Windowed};
 
 /// What was measured before a run.
 #[derive(Clone, Debug)]
@@ -38,21 +41,25 @@ impl<'a> Before<'a> {
     }
 }
 
-/// The judged requests of a stored run.
+/// The judged requests of a stored run, of the scenarios that it answered enough of: everything that looks into stored
+/// runs counts the same ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<'a> {
     /// Its judged requests of each scenario. What it was compared with itself is of no interest.
     scenarios: BTreeMap<u16, Arms<'a>>,
     health: Option<Health>,
+    pace: Pace,
 }
 
 impl<'a> Kept<'a> {
     /// Those of the runs that can be judged.
     pub(crate) fn of(baselines: &'a [Baseline]) -> Vec<Self> {
         let kept = |baseline: &'a Baseline| {
-            let target = Arms { reference: Vec::new(), ..reach(&baseline.run).ok()?.judged() };
+            let mut scenarios = scenarios(baseline)?;
+            scenarios.retain(|_, arms| answered(arms) >= LEAST_OK);
             let health = baseline.run.end.as_ref().map(|end| end.health);
-            Some(Self { scenarios: target.by_scenario(), health })
+            let pace = baseline.run.header.spec.load.pace;
+            (!scenarios.is_empty()).then_some(Self { scenarios, health, pace })
         };
         baselines.iter().filter_map(kept).collect()
     }
@@ -72,8 +79,19 @@ impl<'a> Kept<'a> {
     where
         'a: 's,
     {
-        Scored::new(self.of_scenario(scenario), slo, self.health)
+        Scored::new(self.of_scenario(scenario), slo, self.health).paced(self.pace)
     }
+}
+
+/// The judged requests of a stored run's scenarios; `None` of one that cannot be judged.
+fn scenarios(baseline: &Baseline) -> Option<BTreeMap<u16, Arms<'_>>> {
+    let target = Arms { reference: Vec::new(), ..reach(&baseline.run).ok()?.judged() };
+    Some(target.by_scenario())
+}
+
+/// How many requests of the target are `ok`.
+fn answered(arms: &Arms<'_>) -> u32 {
+    count(arms.target.iter().filter(|sample| sample.outcome == Outcome::Ok).count())
 }
 
 /// What a check against stored runs is compared with.
@@ -107,6 +125,8 @@ pub(crate) struct StoredRuns {
 pub(crate) enum Values {
     /// One number each.
     Numbers(Vec<Number>),
+    /// Amounts per second, which are numbers only beside those of the run that is compared with them.
+    Windowed(Vec<Windowed>),
     /// All requests of all runs, with each run's median for the noise between them.
     Pooled {
         /// The values.
@@ -118,13 +138,55 @@ pub(crate) enum Values {
     Share(f64),
 }
 
+impl StoredRuns {
+    /// How many of their requests a run is compared with of which so many are.
+    pub(crate) fn requests(&self, here: u32) -> u32 {
+        match &self.values {
+            Values::Windowed(_) => self.runs.saturating_mul(here),
+            _ => self.n,
+        }
+    }
+}
+
+impl Values {
+    /// The numbers of a run and of the stored ones, and the requests of it that they rest on; `None` where there are none.
+    pub(crate) fn numbers(&self, check: &Check, run: &Scored<'_>) -> Option<(Measured, Number, Vec<Number>)> {
+        match self {
+            Self::Numbers(numbers) => {
+                let number = match rule(check) {
+                    Rule::Stored => number(check.metric, run)?.0,
+                    _ => Number::plain(point::seen(check, run)?.value),
+                };
+                Some((point::seen(check, run)?, number, numbers.clone()))
+            }
+            Self::Windowed(stored) => {
+                let here = Windowed::of(check.metric, run)?;
+                let all: Vec<&Windowed> = std::iter::once(&here).chain(stored).collect();
+                let (n, numbers) = windowed::numbers(&all)?;
+                let (number, stored) = numbers.split_first()?;
+                Some((Measured { value: number.value, n }, *number, stored.to_vec()))
+            }
+            Self::Pooled { .. } | Self::Share(_) => None,
+        }
+    }
+}
+
 /// A metric in one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     /// The estimate, in the metric's unit.
     pub(crate) value: f64,
-    /// Its logarithm with the variance that the requests explain; absent of zero.
+    /// Its logarithm with the variance that the requests explain if they are independent; absent of zero.
     pub(crate) log: Option<LogEstimate>,
+    /// How far they are not; nothing of what a run has once.
+    pub(crate) resemblance: Resemblance,
+}
+
+impl Number {
+    /// One of which nothing more is known.
+    fn plain(value: f64) -> Self {
+        Self { value, log: None, resemblance: Resemblance::default() }
+    }
 }
 
 impl Base {
@@ -137,7 +199,8 @@ impl Base {
         if prior.baselines.is_empty() {
             return Self::Missing(why_none(prior));
         }
-        let scored: Vec<Scored<'_>> = before.kept.iter().map(|run| run.scored(check.scenario, slo)).collect();
+        let scored = before.kept.iter().map(|run| run.scored(check.scenario, slo));
+        let scored: Vec<Scored<'_>> = scored.filter(|run| run.n() > 0).collect();
         let stored = stored(check, &scored).map(|(runs, n, values)| StoredRuns {
             runs: count(runs),
             n,
@@ -145,7 +208,7 @@ impl Base {
             output: before.output.get(&check.scenario).copied(),
             noise: noise(check.metric, prior),
         });
-        stored.map_or(Self::Missing(NoBaseline::NotMeasured), Self::Runs)
+        stored.map_or_else(|| Self::Missing(why_unused(check, prior)), Self::Runs)
     }
 }
 
@@ -153,6 +216,15 @@ impl Base {
 fn why_none(prior: &Prior) -> NoBaseline {
     let Some(chosen) = &prior.chosen else { return NoBaseline::NotGiven };
     chosen.passed_over.last().map_or(NoBaseline::NoneSaved, |passed| passed.why.clone())
+}
+
+/// Why none of the stored runs says anything: all have too few answers, or no value of the metric.
+fn why_unused(check: &Check, prior: &Prior) -> NoBaseline {
+    let of_run = |baseline| Some(scenarios(baseline)?.get(&check.scenario).map_or(0, answered));
+    match prior.baselines.iter().filter_map(of_run).max() {
+        Some(ok) if ok < LEAST_OK => NoBaseline::TooFewOk { ok, needed: LEAST_OK },
+        _ => NoBaseline::NotMeasured,
+    }
 }
 
 /// What calibration found of a metric or, of a percentile, of its series' median; else what is usual.
@@ -165,12 +237,23 @@ fn noise(metric: Metric, prior: &Prior) -> RunNoise {
         }
         _ => None,
     };
-    let tau = found(metric).or(median).filter(|tau| tau.is_finite() && *tau >= 0.0);
+    let tau = found(metric).or(median).filter(is_noise);
     RunNoise { tau: tau.unwrap_or(usual.tau), ..usual }
+}
+
+/// Whether a standard deviation from run to run is one that runs may have: with none nothing is uncertain, and beyond
+/// 100 % nothing is ever found.
+pub(crate) fn is_noise(tau: &f64) -> bool {
+    *tau > 0.0 && *tau <= 1.0
 }
 
 /// The runs that have a check's metric, their requests, and what they have of it; `None` where none has it.
 fn stored(check: &Check, runs: &[Scored<'_>]) -> Option<(usize, u32, Values)> {
+    let windowed: Vec<Windowed> = runs.iter().filter_map(|run| Windowed::of(check.metric, run)).collect();
+    if !windowed.is_empty() {
+        let n = windowed.iter().map(Windowed::len).fold(0, u32::saturating_add);
+        return Some((windowed.len(), n, Values::Windowed(windowed)));
+    }
     match (rule(check), check.metric) {
         (Rule::Counted | Rule::Rate, metric) => {
             let shares: Vec<(u32, u32)> = runs.iter().filter_map(|run| share(metric, run)).collect();
@@ -179,8 +262,8 @@ fn stored(check: &Check, runs: &[Scored<'_>]) -> Option<(usize, u32, Values)> {
             (n > 0).then(|| (shares.len(), n, Values::Share(counted / f64::from(n))))
         }
         (Rule::StoredTail, Metric::Series(series, _)) => {
-            let each: Vec<Vec<f64>> =
-                runs.iter().map(|run| run.values(series)).filter(|values| !values.is_empty()).collect();
+            let each = runs.iter().map(|run| run.values(series));
+            let each: Vec<Vec<f64>> = each.filter(|values| count(values.len()) >= LEAST_VALUES).collect();
             let median = Quantile::from_thousandths(Percentile::P50.thousandths()).ok()?;
             let medians =
                 each.iter().filter_map(|values| LogEstimate::quantile(&Sorted::new(values.clone()).ok()?, median));
@@ -191,13 +274,25 @@ fn stored(check: &Check, runs: &[Scored<'_>]) -> Option<(usize, u32, Values)> {
         (rule, _) => {
             let number = |run: &Scored<'_>| match rule {
                 Rule::Stored => number(check.metric, run),
-                _ => point::seen(check, run).map(|seen| (Number { value: seen.value, log: None }, seen.n)),
+                _ => {
+                    let seen = point::seen(check, run).filter(|seen| seen.n >= LEAST_VALUES)?;
+                    Some((Number::plain(seen.value), seen.n))
+                }
             };
             let numbers: Vec<(Number, u32)> = runs.iter().filter_map(number).collect();
             let n = numbers.iter().map(|(_, n)| *n).fold(0, u32::saturating_add);
             let numbers: Vec<Number> = numbers.into_iter().map(|(number, _)| number).collect();
             (!numbers.is_empty()).then_some((numbers.len(), n, Values::Numbers(numbers)))
         }
+    }
+}
+
+/// A metric in each of several runs that has it, as they can be compared with one another.
+pub(crate) fn comparable(check: &Check, runs: &[Scored<'_>]) -> Vec<f64> {
+    let windowed: Vec<Windowed> = runs.iter().filter_map(|run| Windowed::of(check.metric, run)).collect();
+    match windowed::numbers(&windowed.iter().collect::<Vec<_>>()) {
+        Some((_, numbers)) => numbers.into_iter().map(|number| number.value).collect(),
+        None => runs.iter().filter_map(|run| point::seen(check, run)).map(|seen| seen.value).collect(),
     }
 }
 
@@ -224,17 +319,22 @@ pub(crate) fn number(metric: Metric, run: &Scored<'_>) -> Option<(Number, u32)> 
     if is_estimated && measured.n < LEAST_VALUES {
         return None;
     }
-    let log = match metric {
-        Metric::Series(Series::SendLag, _) => LogEstimate::number(measured.value),
-        Metric::Series(series, Aggregate::Percentile(percentile)) => {
+    let (log, resemblance) = match metric {
+        Metric::Series(series, Aggregate::Percentile(percentile)) if series != Series::SendLag => {
+            let values = run.values(series);
+            // Zero has no logarithm, and of nanoseconds and tokens 1 is as little.
+            let resemblance = Resemblance::of(&values.iter().map(|value| value.max(1.0).ln()).collect::<Vec<f64>>());
             let quantile = Quantile::from_thousandths(percentile.thousandths()).ok()?;
-            LogEstimate::quantile(&Sorted::new(run.values(series)).ok()?, quantile)
+            (LogEstimate::quantile(&Sorted::new(values).ok()?, quantile), resemblance)
         }
-        Metric::Series(series, Aggregate::Mean) => LogEstimate::mean(&run.values(series)),
-        _ => LogEstimate::number(measured.value),
+        Metric::Series(series, Aggregate::Mean) if series != Series::SendLag => {
+            let values = run.values(series);
+            (LogEstimate::mean(&values), Resemblance::of(&values))
+        }
+        _ => (LogEstimate::number(measured.value), Resemblance::default()),
     };
     let value = log.map_or(measured.value, |log| log.value.exp());
-    Some((Number { value, log }, measured.n))
+    Some((Number { value, log, resemblance }, measured.n))
 }
 
 /// The mean of some numbers; `None` of none.

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Aggregate, BASELINE_SCHEMA, Baseline, BaselineKey, Bound, Calibration, Check, CheckCalibration, CheckOutcome,
-    CheckVerdict, FalseAlarms, GateSpec, Importance, Metric, Noise, Percentile, Prior, Quantity, Rule, Run, Series,
-    Side, Status, Verdict,
+    Against, Aggregate, BASELINE_SCHEMA, Baseline, BaselineKey, Bound, Calibration, Check, CheckCalibration,
+    CheckOutcome, CheckVerdict, FalseAlarms, GateSpec, Importance, Metric, Noise, Percentile, Prior, Quantity, Rule,
+    Run, Series, Side, Status, Verdict,
 };
 use gate_stats::stored::{LogEstimate, RunNoise, detectable, is_blind, stored, tail_noise};
 use gate_stats::{Quantile, Sorted, Worse, binomial, quantile};
@@ -14,8 +14,9 @@ use gate_stats::{Quantile, Sorted, Worse, binomial, quantile};
 use crate::BOUNDS_ALPHA;
 use crate::base::{Kept, median, number};
 use crate::judge::judge;
-use crate::rules::{HIGH, rule};
-use crate::scored::{count, of_all};
+use crate::rules::{HIGH, by_comparison, is_evidence, rule};
+use crate::scored::{Scored, count, of_all};
+use crate::windowed::{self, Windowed};
 
 /// What is seen lies at this share of a proposed limit.
 const HEADROOM: f64 = 0.8;
@@ -28,6 +29,9 @@ const MOST_STEPS: u32 = 20;
 
 /// The fewest runs that differ from one another.
 const LEAST_RUNS: usize = 2;
+/// From so many runs on less noise than usual is believed. They come one after another, and do not show what differs from
+/// day to day.
+const RUNS_FOR_LESS_NOISE: usize = 10;
 
 /// Metrics whose noise is kept whether or not a check names them; high percentiles go by the median.
 const ALWAYS: [(Series, Percentile); 4] = [
@@ -56,7 +60,9 @@ pub enum CalibrateError {
 /// What runs of one gate against an unchanged target say of it. They are given in time order.
 ///
 /// Each run is judged with the newest of the others as its baselines, as many as the spec takes, and with the noise
-/// that all of them show. Runs that could not be measured are left out.
+/// that is reckoned with from now on ([`Calibration::noise`]): what all of them show, and with less than 10 runs at least
+/// the 5 % that is assumed without a calibration. What was found of a metric is in [`CheckCalibration::noise`]. Runs that
+/// could not be measured are left out.
 ///
 /// # Errors
 /// [`CalibrateError::TooFew`] where less than two are left.
@@ -146,19 +152,28 @@ fn is_over(outcome: &CheckOutcome) -> bool {
 fn of_check(check: &Check, each: &[&CheckVerdict], proposal: Proposal, pooled: Option<&Sorted>) -> CheckCalibration {
     let outcomes = || each.iter().map(|one| unwaived(&one.outcome));
     let seen: Vec<Quantity> = each.iter().filter_map(|one| one.seen).collect();
+    let detects = detects(check, each, &seen, pooled);
+    // Where it is unknown what a check finds, nothing is taken of what it allows.
+    let own = own_tolerance(check).filter(|_| detects.is_none());
     CheckCalibration {
         check: check.clone(),
         red: count(outcomes().filter(|outcome| **outcome == CheckOutcome::Violated).count()),
         over: count(outcomes().filter(|outcome| is_over(outcome)).count()),
         limit: limit(check, &seen),
-        detects: detects(check, each, pooled),
-        seen,
         noise: proposal.noise,
-        tolerance: proposal.tolerance,
+        tolerance: proposal.tolerance.map(|tolerance| own.map_or(tolerance, |own| own.max(tolerance))),
+        detects,
+        seen,
     }
 }
 
-/// The noise of a metric, and the tolerance against stored runs that it lets be seen.
+/// The tolerance that a check against stored runs has.
+fn own_tolerance(check: &Check) -> Option<f64> {
+    let change = check.bound.relative().filter(|bound| bound.to == Against::Baseline)?.change?;
+    Some(if check.op.wants_more() { -change } else { change })
+}
+
+/// The noise of a metric as it was found, and the tolerance against stored runs that it lets be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Proposal {
     noise: Option<f64>,
@@ -169,24 +184,28 @@ impl Proposal {
     fn of(check: &Check, spec: &GateSpec, kept: &[Kept<'_>]) -> Self {
         let Some(estimates) = estimates(check.metric, check.scenario, spec, kept) else { return Self::default() };
         let Some(tau) = tau(&estimates) else { return Self::default() };
+        let used = reckoned(tau, estimates.len());
         // A tail is compared with a margin for the noise alone; what else runs differ by is in its counts.
-        let deviation = if is_tail(check.metric) { Some(tau) } else { deviation(&estimates, tau) };
+        let deviation = if is_tail(check.metric) { Some(used) } else { deviation(&estimates, used) };
+        // Only what is compared with stored runs by evidence: one request can move a largest value as it likes.
+        let deviation = deviation.filter(|_| is_evidence(by_comparison(check, Against::Baseline)));
         Self { noise: Some(tau), tolerance: deviation.and_then(|deviation| tolerance(check, deviation, spec)) }
     }
 }
 
-/// The noise of each check's metric and of those that are always kept, by the metric's name.
+/// The noise of each check's metric and of those that are always kept, by the metric's name, as it is reckoned with.
 fn taus(spec: &GateSpec, kept: &[Kept<'_>]) -> BTreeMap<String, f64> {
     let always = ALWAYS.map(|(series, percentile)| (Metric::Series(series, Aggregate::Percentile(percentile)), 0));
     let of_checks = spec.checks.iter().map(|check| (check.metric, check.scenario));
     let found = always
         .into_iter()
         .chain(of_checks)
-        .filter_map(|(metric, scenario)| Some((metric.to_string(), tau(&estimates(metric, scenario, spec, kept)?)?)));
+        .filter_map(|(metric, scenario)| Some((metric, tau(&estimates(metric, scenario, spec, kept)?)?)));
     // Scenarios may share a metric: the noisiest counts for all.
     let mut taus = BTreeMap::new();
     for (metric, tau) in found {
-        let largest = taus.entry(metric).or_insert(tau);
+        let tau = reckoned(tau, kept.len());
+        let largest = taus.entry(metric.to_string()).or_insert(tau);
         *largest = tau.max(*largest);
     }
     taus
@@ -195,6 +214,11 @@ fn taus(spec: &GateSpec, kept: &[Kept<'_>]) -> BTreeMap<String, f64> {
 /// The standard deviation from run to run, sampling error out.
 fn tau(estimates: &[LogEstimate]) -> Option<f64> {
     tail_noise(estimates, RunNoise::default()).ok()
+}
+
+/// The same as it is reckoned with.
+fn reckoned(tau: f64, runs: usize) -> f64 {
+    if runs < RUNS_FOR_LESS_NOISE { tau.max(RunNoise::default().tau) } else { tau }
 }
 
 /// The standard deviation that the next run of such a kind is compared by.
@@ -217,44 +241,65 @@ fn estimates(metric: Metric, scenario: u16, spec: &GateSpec, kept: &[Kept<'_>]) 
         Metric::Series(series, _) if is_tail(metric) => Metric::Series(series, Aggregate::Percentile(Percentile::P50)),
         other => other,
     };
-    let estimate = |run: &Kept<'_>| number(metric, &run.scored(scenario, &spec.slo))?.0.log;
-    kept.iter().map(estimate).collect()
+    let scored: Vec<Scored<'_>> = kept.iter().map(|run| run.scored(scenario, &spec.slo)).collect();
+    let windowed: Vec<Windowed> = scored.iter().filter_map(|run| Windowed::of(metric, run)).collect();
+    if !windowed.is_empty() {
+        let (_, numbers) = windowed::numbers(&windowed.iter().collect::<Vec<_>>())?;
+        return numbers.into_iter().map(|number| number.log).collect();
+    }
+    scored.iter().map(|run| number(metric, run)?.0.log).collect()
 }
 
-/// The values of all runs together, of a check on a percentile against a fixed limit.
+/// The values of all runs together, of a check on a percentile, or on a largest or smallest value, against a fixed limit.
 fn pooled(check: &Check, spec: &GateSpec, kept: &[Kept<'_>]) -> Option<Sorted> {
     let Bound::Absolute(_) = check.bound else { return None };
-    let (Rule::Quantile, Metric::Series(series, aggregate)) = (rule(check), check.metric) else { return None };
-    let worst = if check.op.wants_more() { 0.0 } else { f64::INFINITY };
+    let (Rule::Quantile | Rule::Extreme, Metric::Series(series, aggregate)) = (rule(check), check.metric) else {
+        return None;
+    };
+    let wants_more = check.op.wants_more();
+    let worst = if wants_more { 0.0 } else { f64::INFINITY };
+    let worst_gap =
+        |gaps: Vec<f64>| gaps.into_iter().reduce(|one, other| if wants_more { one.min(other) } else { one.max(other) });
     let runs = kept.iter().map(|run| run.scored(check.scenario, &spec.slo));
     let values = runs.flat_map(|run| match aggregate {
         Aggregate::PercentileOfAll(_) => run.all().filter_map(|sample| of_all(sample, series, worst)).collect(),
+        _ if series.is_pooled() => run.gaps(series).filter_map(worst_gap).collect(),
         _ => run.values(series),
     });
     Sorted::new(values.collect()).ok()
 }
 
-/// The smallest worsening that is found with 80 % power: against a fixed limit, so much that the share of requests
-/// beyond it is one that is found; else as each verdict says, and between them.
-fn detects(check: &Check, each: &[&CheckVerdict], pooled: Option<&Sorted>) -> Option<f64> {
-    let Some(pooled) = pooled else {
-        let each = each.iter().filter_map(|one| one.evidence.as_ref()?.comparison.as_ref()?.detects);
-        return median(each.collect());
+/// The smallest worsening that is found with 80 % power, as a share of what is seen: against a fixed limit, so much that
+/// the share of requests beyond it is one that is found; else as each verdict says, and between them.
+fn detects(check: &Check, each: &[&CheckVerdict], seen: &[Quantity], pooled: Option<&Sorted>) -> Option<f64> {
+    let found = || Some(each.iter().find_map(|one| one.power.as_ref())?.detects_share).filter(|share| *share < 1.0);
+    let wants_more = check.op.wants_more();
+    let (seen, reached) = match (pooled, check.metric) {
+        (Some(pooled), _) => {
+            // So many requests must be beyond the limit: 1 in n where it is found at all.
+            let beyond = if wants_more { found()? } else { 1.0 - found()? };
+            let quantile = Quantile::from_thousandths((beyond * 100_000.0).round() as u32).ok()?;
+            (quantile::nearest_rank(pooled, quantile), check.bound.absolute()?.value)
+        }
+        (None, Metric::Attainment | Metric::ErrorShare(_)) => {
+            let bad = found()?;
+            (median(seen.iter().map(|seen| seen.value).collect())?, if wants_more { 1.0 - bad } else { bad })
+        }
+        _ => {
+            return median(each.iter().filter_map(|one| one.evidence.as_ref()?.comparison.as_ref()?.detects).collect());
+        }
     };
-    let limit = check.bound.absolute()?.value;
-    let share = each.iter().find_map(|one| one.power.as_ref())?.detects_share;
-    // So many requests must be beyond the limit: 1 in n where it is found at all, and below all of them.
-    let beyond = if check.op.wants_more() { share } else { 1.0 - share };
-    let quantile = Quantile::from_thousandths((beyond * 100_000.0).round() as u32).ok()?;
-    let reaches = quantile::nearest_rank(pooled, quantile);
-    let worse = if check.op.wants_more() { 1.0 - limit / reaches } else { limit / reaches - 1.0 };
+    let worse = if wants_more { 1.0 - reached / seen } else { reached / seen - 1.0 };
     // Where more is found than a worsening of nothing, the gate is at its limit already.
     worse.is_finite().then(|| worse.max(0.0))
 }
 
 /// A fixed bound with headroom that every run keeps: what is usually seen lies at .8 of it; of a share that must be
-/// high, the part that is missing does.
+/// high, the part that is missing does. `None` of a largest or smallest, which one request of any later run may break.
 fn limit(check: &Check, seen: &[Quantity]) -> Option<Quantity> {
+    if let Metric::Series(_, Aggregate::Max | Aggregate::Min) = check.metric {
+        return None;
+    }
     let unit = check.metric.unit();
     let values: Vec<f64> = seen.iter().map(|seen| seen.value).filter(|value| value.is_finite()).collect();
     let usual = median(values.clone()).filter(|_| values.len() == seen.len())?;

@@ -1,7 +1,7 @@
 //! The course of a gate over its looks: what every check showed at each, and whether the load goes on.
 
 use gate_model::{
-    Check, CheckOutcome, Decision, GateSpec, Health, Importance, Prior, Referee, Sample, Slo, TokenPolicy,
+    Cause, Check, CheckOutcome, Decision, GateSpec, Health, Importance, Prior, Referee, Sample, Slo, TokenPolicy,
 };
 
 use crate::arms::Arms;
@@ -9,6 +9,7 @@ use crate::base::{Base, Before};
 use crate::family::{Family, Until};
 use crate::rules::{self, Reading};
 use crate::scope::Scope;
+use crate::scored::count;
 use crate::{validity, waiver};
 
 /// What a check showed at one look, or what becomes of it since it showed nothing.
@@ -86,37 +87,58 @@ impl Course {
 
     /// Takes the next look at the requests it scores, and decides.
     ///
-    /// The load stops once a required check is violated, and where no required check that may ask for more requests
-    /// is seen over its limit; waived ones do neither. A healthy gate stops at its first look.
+    /// The load stops once a required check is violated, and where none asks for more requests: because it is seen over
+    /// its limit, or has too few of them yet. Waived checks do neither. A healthy gate stops at its first look.
     pub(crate) fn look(&mut self, arms: &Arms<'_>, health: Option<Health>) -> Decision {
         let scenarios = arms.by_scenario();
-        let shown = self.checks.iter().zip(&self.bases).map(|(check, base)| {
+        let last_look = self.required.looks().last().copied().unwrap_or(0);
+        let each = self.checks.iter().zip(&self.bases).zip(&self.waived).map(|((check, base), waived)| {
             let scope = Scope::of(check, &self.scenarios, &scenarios, base, &self.slo, health);
-            let unmeasured = |cause| CheckOutcome::CouldNotMeasure { cause };
-            validity::measurable(check, &scope, self.tokens).map_err(unmeasured)?;
-            match base {
-                Base::Missing(why) if scope.is_measured(check) => Err(CheckOutcome::NoBaseline { why: why.clone() }),
-                _ => rules::read(check, &scope).map_err(unmeasured),
-            }
+            let shown = show(check, &scope, self.tokens);
+            let may_ask = check.importance == Importance::Required && !waived;
+            let asks = || is_over(check, &shown) || may_have_enough(check, &shown, &scope, arms.len(), last_look);
+            let asks = may_ask && asks();
+            (shown, asks)
         });
-        let shown: Vec<Shown> = shown.collect();
-        let checks = self.checks.iter().zip(&self.waived).zip(&shown);
-        let over = checks.into_iter().any(|((check, waived), shown)| !waived && extends(check, shown));
+        let (shown, asks): (Vec<Shown>, Vec<bool>) = each.unzip();
         self.shown.push(shown);
         let last = self.shown.len() - 1;
         let until = if self.next_look().is_none() { Until::End(last) } else { Until::Look(last) };
         let rulings =
             self.required.step_down(until, |check| self.is_waived(check), |check, look| self.p_fail(check, look));
         let violated = rulings.iter().any(|(check, ruling)| ruling.violated && !self.is_waived(*check));
-        if violated || !over || self.next_look().is_none() { Decision::Stop } else { Decision::GoOn }
+        if violated || !asks.contains(&true) || self.next_look().is_none() { Decision::Stop } else { Decision::GoOn }
+    }
+}
+
+/// What a check shows at a look.
+fn show(check: &Check, scope: &Scope<'_>, tokens: TokenPolicy) -> Shown {
+    let unmeasured = |cause| CheckOutcome::CouldNotMeasure { cause };
+    validity::measurable(check, scope, tokens).map_err(unmeasured)?;
+    match scope.base {
+        Base::Missing(why) if scope.is_measured(check) => Err(CheckOutcome::NoBaseline { why: why.clone() }),
+        _ => rules::read(check, scope).map_err(unmeasured),
     }
 }
 
 /// Whether a check, seen over its limit, asks for more requests.
-fn extends(check: &Check, shown: &Shown) -> bool {
-    check.importance == Importance::Required
-        && rules::extends(check)
-        && shown.as_ref().is_ok_and(|reading| !reading.keeps)
+fn is_over(check: &Check, shown: &Shown) -> bool {
+    rules::extends(check) && shown.as_ref().is_ok_and(|reading| !reading.keeps)
+}
+
+/// Whether a check for which a look has too few answers has enough at the last look, if they go on to come as they did.
+fn may_have_enough(check: &Check, shown: &Shown, scope: &Scope<'_>, look: u32, last: u32) -> bool {
+    let n = match shown {
+        Ok(reading) => Some(reading.n),
+        Err(outcome) if validity::is_for_want_of_requests(outcome) => None,
+        Err(_) => return false,
+    };
+    match validity::too_few(check, count(scope.scored.ok().count()), n) {
+        Some(Cause::TooFewOk { ok, needed } | Cause::ReferenceTooFewOk { ok, needed }) => {
+            u64::from(ok) * u64::from(last) >= u64::from(needed) * u64::from(look)
+        }
+        _ => false,
+    }
 }
 
 /// Looks as the procedure needs them: ascending, distinct, from above 0.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gate_model::{Check, Importance, Rule};
+use gate_model::{Check, Importance, Rule, Shared};
 use gate_stats::sequential::nested_levels;
 use gate_stats::{Levels, Spending};
 
 use crate::rules::{allowed_share, is_evidence, limit, rule};
-use crate::scored::complement;
+use crate::scored::{complement, count};
 
 /// The checks of one importance that are decided by evidence, all scenarios together.
 ///
@@ -23,6 +23,8 @@ pub(crate) struct Family {
 struct Member {
     /// Which check it is.
     check: usize,
+    /// Its error probability, if no other check shares it.
+    alpha: f64,
     share: Share,
 }
 
@@ -37,15 +39,9 @@ enum Share {
         levels: Option<Levels>,
     },
     /// In equal parts: a test that has no exact recursion.
-    EqualParts {
-        /// All of it.
-        alpha: f64,
-    },
+    EqualParts,
     /// At once, on the final data: no look tells more of how runs differ.
-    AtTheEnd {
-        /// All of it.
-        alpha: f64,
-    },
+    AtTheEnd,
 }
 
 /// How far a family is judged.
@@ -71,6 +67,8 @@ impl Until {
 pub(crate) struct Ruling {
     /// Whether there is evidence that it is broken.
     pub(crate) violated: bool,
+    /// What its levels are parts of.
+    pub(crate) shared: Shared,
     /// The level at each look, with as many checks left as when it was decided; absent where it was not asked.
     pub(crate) levels: Vec<Option<f64>>,
 }
@@ -95,12 +93,10 @@ impl Family {
         let members = chosen.into_iter().map(|(position, check)| {
             let alpha = complement(check.confidence);
             let share = match rule(check) {
-                Rule::Stored | Rule::StoredTail => Share::AtTheEnd { alpha },
-                Rule::Mean | Rule::Cluster | Rule::Paired | Rule::PairedTail | Rule::Bounds => {
-                    Share::EqualParts { alpha }
-                }
+                Rule::Stored | Rule::StoredTail => Share::AtTheEnd,
+                Rule::Mean | Rule::Cluster | Rule::Paired | Rule::PairedTail | Rule::Bounds => Share::EqualParts,
                 // What it allows is measured, and no boundary can be drawn beforehand.
-                Rule::Rate if limit(check).is_none() => Share::EqualParts { alpha },
+                Rule::Rate if limit(check).is_none() => Share::EqualParts,
                 _ => {
                     let p0 = allowed_share(check).unwrap_or(f64::NAN);
                     let levels = known
@@ -109,7 +105,7 @@ impl Family {
                     Share::Boundaries { p0, levels: levels.clone() }
                 }
             };
-            Member { check: position, share }
+            Member { check: position, alpha, share }
         });
         Self { looks: looks.to_vec(), members: members.collect() }
     }
@@ -125,7 +121,7 @@ impl Family {
         let size = self.members.len();
         self.members.iter().filter_map(move |member| match &member.share {
             Share::Boundaries { p0, levels } => Some((member.check, *p0, levels.as_ref()?.counts(size)?)),
-            Share::EqualParts { .. } | Share::AtTheEnd { .. } => None,
+            Share::EqualParts | Share::AtTheEnd => None,
         })
     }
 
@@ -134,10 +130,19 @@ impl Family {
     fn level(&self, member: &Member, remaining: usize, look: usize, until: Until) -> Option<f64> {
         let level = match &member.share {
             Share::Boundaries { levels, .. } => levels.as_ref()?.at(remaining, look).map(|boundary| boundary.level),
-            Share::EqualParts { alpha } => Some(alpha / (remaining * self.looks.len()) as f64),
-            Share::AtTheEnd { alpha } => (until == Until::End(look)).then(|| alpha / remaining as f64),
+            Share::EqualParts => Some(member.alpha / (remaining * self.looks.len()) as f64),
+            Share::AtTheEnd => (until == Until::End(look)).then(|| member.alpha / remaining as f64),
         };
         level.filter(|level| (0.0..1.0).contains(level))
+    }
+
+    /// What a member's levels are parts of, with so many checks not yet violated.
+    fn shared(&self, member: &Member, remaining: usize) -> Shared {
+        let looks = match member.share {
+            Share::Boundaries { .. } | Share::EqualParts => self.looks.len(),
+            Share::AtTheEnd => 1,
+        };
+        Shared { alpha: member.alpha, checks: count(remaining), looks: count(looks) }
     }
 
     /// Holm's step-down over the looks so far. `p_fail` gives a check's p-value at a look, and
@@ -165,7 +170,8 @@ impl Family {
                 left.into_iter().partition(|member| !is_waived(member.check) && breaks(member));
             for member in if broken.is_empty() { &kept } else { &broken } {
                 let levels = (0..=until.look()).map(|look| self.level(member, remaining, look, until)).collect();
-                rulings.insert(member.check, Ruling { violated: breaks(member), levels });
+                let shared = self.shared(member, remaining);
+                rulings.insert(member.check, Ruling { violated: breaks(member), shared, levels });
             }
             left = if broken.is_empty() { Vec::new() } else { kept };
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Cause, Check, CheckOutcome, CheckVerdict, DEFINITIONS, EndReason, Evidence, ExitCode, GateSpec, Health, Importance,
-    Look, Policy, Power, Prior, Quantity, Rule, Run, Side, Status, VERDICT_SCHEMA, Verdict,
+    Cause, Check, CheckOutcome, CheckVerdict, Comparison, DEFINITIONS, EndReason, Evidence, ExitCode, GateSpec, Health,
+    Importance, Look, Policy, Power, Prior, Quantity, Run, Side, Status, VERDICT_SCHEMA, Verdict,
 };
 
 use crate::arms::Arms;
@@ -12,7 +12,7 @@ use crate::base::Before;
 use crate::course::{Course, Shown, ordered};
 use crate::family::{Family, Ruling, Until};
 use crate::reach::{Reach, reach};
-use crate::rules::{Reading, Says, rule};
+use crate::rules::{Reading, Says, rule, stored};
 use crate::scored::{Scored, count};
 use crate::validity::{ClientFaults, LEAST_OK, Lateness, needs_enough_ok, rate_limited};
 use crate::{BOUNDS_ALPHA, facts, findings, phases, power, waiver};
@@ -168,13 +168,13 @@ fn ruled(run: &Run, decided: &Decided<'_>, faults: &ClientFaults) -> Vec<CheckVe
             _ => None,
         };
         let n = reading.map(|reading| reading.n);
-        let outcome = faults.apply(check, needs_enough_ok(check, rests_on(check, ok, n), n, outcome));
+        let outcome = faults.apply(check, needs_enough_ok(check, ok, n, outcome));
         CheckVerdict {
             check: check.clone(),
             rule: rule(check),
             outcome: unless_waived(check, run, outcome),
             seen: reading.map(|reading| reading.seen).or(uncompared),
-            evidence: reading.map(|reading| evidence(reading, ruling.and_then(Ruling::level))),
+            evidence: reading.map(|reading| evidence(check, reading, ruling)),
             power: power.clone(),
             looks: looks.clone(),
         }
@@ -188,15 +188,6 @@ fn unless_waived(check: &Check, run: &Run, outcome: CheckOutcome) -> CheckOutcom
         CheckOutcome::Waived { otherwise: Box::new(outcome) }
     } else {
         outcome
-    }
-}
-
-/// The `ok` requests a check rests on. An estimate from few values can look certain for want of spread, so only those
-/// count that have a value; counts of exceedances are as uncertain as they are few.
-fn rests_on(check: &Check, ok: u32, n: Option<u32>) -> u32 {
-    match (rule(check), n) {
-        (Rule::Mean | Rule::Cluster | Rule::Stored, Some(n)) => ok.min(n),
-        _ => ok,
     }
 }
 
@@ -216,7 +207,8 @@ fn outcome(reading: &Reading, ruling: Option<&Ruling>) -> CheckOutcome {
     }
 }
 
-fn evidence(reading: &Reading, level: Option<f64>) -> Evidence {
+fn evidence(check: &Check, reading: &Reading, ruling: Option<&Ruling>) -> Evidence {
+    let level = ruling.and_then(Ruling::level);
     let needed = |level| reading.test.as_ref().and_then(|test| test.needed(reading.n, level));
     let bound = |bound: Option<f64>| bound.map(|value| Quantity { value, unit: reading.seen.unit });
     Evidence {
@@ -230,7 +222,11 @@ fn evidence(reading: &Reading, level: Option<f64>) -> Evidence {
         design_effect: reading.test.map_or(1.0, |test| test.design_effect()),
         lower: bound(reading.lower),
         upper: bound(reading.upper),
-        comparison: reading.comparison.clone(),
+        comparison: reading.comparison.clone().map(|comparison| Comparison {
+            detects: level.and_then(|level| stored::detects(check, &comparison, level)),
+            ..comparison
+        }),
+        shared: ruling.filter(|_| reading.test.is_some() && level.is_some()).map(|ruling| ruling.shared),
     }
 }
 

@@ -19,7 +19,7 @@
 //! | [`Rule::Cluster`](gate_model::Rule) | `itl.pQ`, `icl.pQ` | the same, on each request's gaps beyond the limit |
 //! | [`Rule::Paired`](gate_model::Rule) | `X.p50`, `X.mean` against the reference | signed ranks of the pairs' log ratios |
 //! | [`Rule::PairedTail`](gate_model::Rule) | any other `X.pQ` against it | exceedances of its order statistic, beta-binomial |
-//! | [`Rule::Stored`](gate_model::Rule) | numbers against stored runs | Student's t with the noise from run to run |
+//! | [`Rule::Stored`](gate_model::Rule) | numbers against stored runs | Student's t with the noise from run to run; amounts per second over as many requests as all runs have |
 //! | [`Rule::StoredTail`](gate_model::Rule) | `X.pQ` from P90 on against them | exceedances of the pooled order statistic, less that noise |
 //! | [`Rule::Bounds`](gate_model::Rule) | `X.pQ`, `X.mean` against a share of another scenario | the bounds of both |
 //! | [`Rule::Counted`](gate_model::Rule) | `errors.*`; shares against others | the count as it is, at the last look |
@@ -48,13 +48,14 @@ mod scope;
 mod scored;
 mod validity;
 mod waiver;
+mod windowed;
 
 pub use calibrate::{CalibrateError, calibrate};
 pub use course::{Adaptive, referee};
 pub use facts::value;
 pub use findings::plan_notes;
 pub use judge::judge;
-pub use power::power;
+pub use power::{power, stored_detects};
 pub use rules::rule;
 
 /// The one-sided error probability of printed bounds, and of the statement that a check is met.

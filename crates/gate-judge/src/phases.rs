@@ -1,13 +1,17 @@
 //! Which part of a request moved most since the baseline or the reference.
 
-use gate_model::{Against, CheckOutcome, CheckVerdict, Moved, Nanos, Outcome, Phase, Sample, Series, Side};
+use gate_model::{Against, CheckOutcome, CheckVerdict, Metric, Moved, Nanos, Outcome, Phase, Sample, Series, Side};
 
 use crate::arms::Arms;
 use crate::base::{self, Kept};
 use crate::validity::is_of_work;
 
+/// What a part adds to a request is worth telling from this share of what the request takes, or of the wait for the first
+/// token where the check is on that.
+const LEAST_SHARE: f64 = 0.05;
+
 /// The part that added most to a request, where a check on how fast work is done is violated or, else, seen over its
-/// bound; `None` where no part grew, and where there is nothing to compare with.
+/// bound; `None` where no part grew by so much that it matters, and where there is nothing to compare with.
 pub(crate) fn moved(checks: &[CheckVerdict], arms: &Arms<'_>, kept: &[Kept<'_>]) -> Option<Moved> {
     let of_work = || checks.iter().filter(|one| is_of_work(one.check.metric));
     let violated = of_work().find(|one| one.outcome == CheckOutcome::Violated);
@@ -22,11 +26,20 @@ pub(crate) fn moved(checks: &[CheckVerdict], arms: &Arms<'_>, kept: &[Kept<'_>])
         Against::Reference => arms.reference,
         Against::Baseline => kept.iter().flat_map(|run| run.of_scenario(check.scenario)).collect(),
     };
-    largest(&arms.target, &there, against)
+    let least = LEAST_SHARE * usual(check.metric, &there)?;
+    largest(&arms.target, &there, against, least)
 }
 
-/// The part with the largest contribution to what was added.
-fn largest(here: &[&Sample], there: &[&Sample], against: Against) -> Option<Moved> {
+/// How long what a check is on usually takes.
+fn usual(metric: Metric, there: &[&Sample]) -> Option<f64> {
+    let median = |series: Series| base::median(ok(there).filter_map(|sample| sample.value(series)).collect());
+    let is_of_first_token = matches!(metric, Metric::Series(Series::Ttft | Series::Ttfa, _));
+    let whole = if is_of_first_token { None } else { median(Series::E2e) };
+    whole.or_else(|| median(Series::Ttft))
+}
+
+/// The part with the largest contribution to what was added, if it added this much.
+fn largest(here: &[&Sample], there: &[&Sample], against: Against, least: f64) -> Option<Moved> {
     let connections_are_known = [here, there].iter().all(|samples| samples.iter().any(|one| taken_up(one).is_some()));
     let has_connection = |sample: &Sample| {
         if connections_are_known { taken_up(sample) } else { Some(sample.intended) }
@@ -41,7 +54,7 @@ fn largest(here: &[&Sample], there: &[&Sample], against: Against) -> Option<Move
         part(Phase::FirstToken, 1.0, here, there, first_token),
         part(Phase::Decode, (tokens - 1.0).max(0.0), here, there, decode),
     ];
-    let grown = parts.into_iter().flatten().filter(|part| part.added > 0.0);
+    let grown = parts.into_iter().flatten().filter(|part| part.added > 0.0 && part.added >= least);
     let part = grown.max_by(|one, other| one.added.total_cmp(&other.added))?;
     let time = |nanos: f64| Nanos(nanos.round() as i64);
     Some(Moved { phase: part.phase, against, from: time(part.from), to: time(part.to) })

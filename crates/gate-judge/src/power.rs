@@ -1,11 +1,15 @@
 //! What a gate can find: the counts that violate each check, and the share it finds with 80 % power.
 
-use gate_model::{GateSpec, Importance, Power};
+use gate_model::{GateSpec, Importance, Power, Rule};
+use gate_stats::stored::RunNoise;
 use gate_stats::{binomial, power as stats};
 
 use crate::BOUNDS_ALPHA;
+use crate::base::is_noise;
 use crate::course::ordered;
 use crate::family::Family;
+use crate::rules::{is_evidence, rule, stored};
+use crate::scored::complement;
 
 /// The probability with which [`Power::detects_share`] is found.
 const POWER: f64 = 0.8;
@@ -30,6 +34,24 @@ pub fn power(spec: &GateSpec, looks: &[u32]) -> Vec<Option<Power>> {
         }
     }
     found
+}
+
+/// The smallest change that a check on a number against so many stored runs finds with 80 % power, as a share of what
+/// they have (`.3` for 30 % more), if runs differ by `noise` (the standard deviation of the logarithm) or, without one
+/// known, as they usually do: beside all other checks of its importance, and with its own confidence.
+///
+/// `None` for a check that is decided otherwise (high percentiles by their tails, shares by counting), one whose
+/// tolerance is no share of the base, and one that is not in the spec.
+#[must_use]
+pub fn stored_detects(spec: &GateSpec, check: usize, runs: u32, noise: Option<f64>) -> Option<f64> {
+    let check = spec.checks.get(check).filter(|check| rule(check) == Rule::Stored)?;
+    let bound = check.bound.relative()?;
+    let tolerance = bound.change.or_else(|| bound.step.is_none().then_some(0.0)).filter(|share| *share > -1.0)?;
+    let family = spec.checks.iter().filter(|one| one.importance == check.importance && is_evidence(rule(one)));
+    let level = complement(check.confidence) / family.count() as f64;
+    let usual = RunNoise::default();
+    let noise = RunNoise { tau: noise.filter(is_noise).unwrap_or(usual.tau), ..usual };
+    stored::expects(check, tolerance, level, noise, runs)
 }
 
 /// What the members of some families can find, by check.

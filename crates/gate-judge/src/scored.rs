@@ -1,7 +1,7 @@
 //! The requests that are scored, and what a metric's value over them is.
 
 use gate_model::{
-    Aggregate, ErrorKind, Health, Metric, Nanos, Outcome, Percentile, Quantity, Sample, Scalar, Series, Slo,
+    Aggregate, ErrorKind, Health, Metric, Nanos, Outcome, Pace, Percentile, Quantity, Sample, Scalar, Series, Slo,
 };
 use gate_stats::{Quantile, summary};
 
@@ -14,6 +14,8 @@ pub(crate) struct Scored<'a> {
     samples: Vec<&'a Sample>,
     slo: &'a Slo,
     health: Option<Health>,
+    /// What decided when they were sent, where it is known.
+    pace: Option<Pace>,
 }
 
 /// A metric's value with the requests it rests on.
@@ -28,7 +30,17 @@ pub(crate) struct Measured {
 impl<'a> Scored<'a> {
     /// These requests. The client's health is unknown while the load still runs.
     pub(crate) fn new(samples: Vec<&'a Sample>, slo: &'a Slo, health: Option<Health>) -> Self {
-        Self { samples, slo, health }
+        Self { samples, slo, health, pace: None }
+    }
+
+    /// The same, sent at this pace.
+    pub(crate) fn paced(self, pace: Pace) -> Self {
+        Self { pace: Some(pace), ..self }
+    }
+
+    /// Whether answers decided when requests were sent.
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        matches!(self.pace, Some(Pace::Closed { .. }))
     }
 
     /// All of them.
@@ -169,37 +181,47 @@ impl<'a> Scored<'a> {
 
     /// The rate of the plan's own times, and how much of it was kept; `None` where the plan spans no time.
     pub(crate) fn rates(&self) -> Option<Rates> {
-        let (first, last) = (self.samples.first()?, self.samples.last()?);
-        let given = (last.intended - first.intended).as_secs_f64();
-        let spaces = self.samples.len().checked_sub(1).filter(|_| given > 0.0)? as f64;
-        let planned = spaces / given;
-        let kept = |point: fn(&Sample) -> Option<Nanos>| self.kept(first.intended, point).map(|share| planned * share);
-        let behind = self.tail().filter_map(|sample| Some((sample.start? - sample.intended).as_secs_f64()));
+        let times = |point: fn(&Sample) -> Option<Nanos>| -> Vec<Times> {
+            self.all().map(|sample| (sample.intended, point(sample))).collect()
+        };
+        let taken_up = times(|sample| sample.start);
+        let behind = tail(&taken_up).filter_map(|(intended, start)| Some(((*start)? - *intended).as_secs_f64()));
         Some(Rates {
-            planned,
-            taken_up: kept(|sample| sample.start)?,
-            achieved: kept(Sample::went_out)?,
+            planned: planned_rate(&taken_up)?,
+            taken_up: kept_rate(&taken_up)?,
+            achieved: kept_rate(&times(Sample::went_out))?,
             behind_secs: behind.reduce(f64::min)?.max(0.0),
         })
     }
+}
 
-    /// The share of the planned rate at which requests came to this point, from when the first was due.
-    ///
-    /// What can't keep the rate falls further and further behind, so the best of the last requests counts: one pause
-    /// at the end is no short rate.
-    fn kept(&self, first: Nanos, point: impl Fn(&Sample) -> Option<Nanos>) -> Option<f64> {
-        let shares = self.tail().filter_map(|sample| {
-            let (given, taken) = (sample.intended - first, point(sample)? - first);
-            (given > Nanos::ZERO).then(|| given.as_secs_f64() / taken.max(given).as_secs_f64())
-        });
-        shares.reduce(f64::max)
-    }
+/// When a request was due, and when it came to some point.
+pub(crate) type Times = (Nanos, Option<Nanos>);
 
-    /// The last fifth of the requests, and at least five.
-    fn tail(&self) -> impl Iterator<Item = &'a Sample> {
-        let tail = self.samples.len().div_ceil(5).max(5);
-        self.samples.iter().rev().take(tail).copied()
-    }
+/// The rate at which requests, in send order, were due; `None` where that spans no time.
+fn planned_rate(times: &[Times]) -> Option<f64> {
+    let ((first, _), (last, _)) = (times.first()?, times.last()?);
+    let given = (*last - *first).as_secs_f64();
+    let spaces = times.len().checked_sub(1).filter(|_| given > 0.0)? as f64;
+    Some(spaces / given)
+}
+
+/// The rate at which they came to the point, from when the first was due.
+///
+/// What can't keep the rate falls further and further behind, so the best of the last requests counts: one pause
+/// at the end is no short rate.
+pub(crate) fn kept_rate(times: &[Times]) -> Option<f64> {
+    let (first, _) = times.first()?;
+    let shares = tail(times).filter_map(|(intended, point)| {
+        let (given, taken) = (*intended - *first, (*point)? - *first);
+        (given > Nanos::ZERO).then(|| given.as_secs_f64() / taken.max(given).as_secs_f64())
+    });
+    Some(planned_rate(times)? * shares.reduce(f64::max)?)
+}
+
+/// The last fifth of the requests, and at least five.
+fn tail(times: &[Times]) -> impl Iterator<Item = &Times> {
+    times.iter().rev().take(times.len().div_ceil(5).max(5))
 }
 
 /// Requests per second, planned and achieved.

@@ -12,6 +12,8 @@ use crate::scored::{Scored, count};
 
 /// The fewest `ok` requests, or pairs of them, that a verdict by evidence rests on.
 pub(crate) const LEAST_OK: u32 = 20;
+/// The fewest pairs of them that a tail is found alike in.
+pub(crate) const LEAST_OK_OF_TAIL: u32 = 30;
 /// Output tokens, as a share of the base's, under which answers are of other work.
 const SHORTER: f64 = 0.5;
 /// The share of 429 answers from which latency says nothing.
@@ -248,21 +250,44 @@ fn is_own_step(metric: Metric) -> bool {
 }
 
 /// Takes back what evidence cannot say with so few `ok` requests, or pairs of them; a violation on what there is
-/// stands.
-pub(crate) fn needs_enough_ok(check: &Check, ok: u32, pairs: Option<u32>, outcome: CheckOutcome) -> CheckOutcome {
-    let rule = rule(check);
-    let is_taken_back = match outcome {
-        CheckOutcome::Met | CheckOutcome::Inconclusive { .. } | CheckOutcome::NoBaseline { .. } => is_evidence(rule),
-        CheckOutcome::CouldNotMeasure { cause: Cause::NoData | Cause::ReferenceTooFewOk { .. } } => is_evidence(rule),
-        _ => false,
-    };
-    let few_pairs = pairs.filter(|pairs| matches!(rule, Rule::Paired | Rule::PairedTail) && *pairs < LEAST_OK);
-    let cause = match few_pairs {
-        _ if !is_taken_back => None,
-        _ if ok < LEAST_OK => Some(Cause::TooFewOk { ok, needed: LEAST_OK }),
-        few => few.map(|ok| Cause::ReferenceTooFewOk { ok, needed: LEAST_OK }),
-    };
+/// stands. `n` are the requests or pairs that have the metric, where it has a value.
+pub(crate) fn needs_enough_ok(check: &Check, ok: u32, n: Option<u32>, outcome: CheckOutcome) -> CheckOutcome {
+    let cause = if is_for_want_of_requests(&outcome) { too_few(check, ok, n) } else { None };
     cause.map_or(outcome, |cause| CheckOutcome::CouldNotMeasure { cause })
+}
+
+/// Whether an outcome says less than more requests may.
+pub(crate) fn is_for_want_of_requests(outcome: &CheckOutcome) -> bool {
+    matches!(
+        outcome,
+        CheckOutcome::Met
+            | CheckOutcome::Inconclusive { .. }
+            | CheckOutcome::NoBaseline { .. }
+            | CheckOutcome::CouldNotMeasure { cause: Cause::NoData | Cause::ReferenceTooFewOk { .. } }
+    )
+}
+
+/// Why evidence can say nothing but that a check is violated; `None` where there is enough of it, or none is asked for.
+pub(crate) fn too_few(check: &Check, ok: u32, n: Option<u32>) -> Option<Cause> {
+    let rule = rule(check);
+    if !is_evidence(rule) {
+        return None;
+    }
+    // An estimate from few values can look certain for want of spread, so only those count that have a value; counts
+    // of exceedances are as uncertain as they are few.
+    let ok = match (rule, n) {
+        (Rule::Mean | Rule::Cluster | Rule::Stored, Some(n)) => ok.min(n),
+        _ => ok,
+    };
+    if ok < LEAST_OK {
+        return Some(Cause::TooFewOk { ok, needed: LEAST_OK });
+    }
+    let needed = match rule {
+        Rule::Paired => LEAST_OK,
+        Rule::PairedTail => LEAST_OK_OF_TAIL,
+        _ => return None,
+    };
+    n.filter(|pairs| *pairs < needed).map(|ok| Cause::ReferenceTooFewOk { ok, needed })
 }
 
 /// How late a client may be: a share of the tightest bound on a latency, and never under 5 ms.

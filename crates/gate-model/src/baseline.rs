@@ -146,7 +146,9 @@ pub struct Noise {
     pub runs: u32,
     /// When, RFC 3339 in UTC.
     pub found: String,
-    /// The standard deviation of a metric's logarithm from run to run, sampling error out, by metric (`ttft.p50`).
+    /// The standard deviation of a metric's logarithm from run to run, sampling error out, by metric (`ttft.p50`). From
+    /// fewer than ten runs it is at least what is assumed without any: back to back they do not show what differs from
+    /// day to day.
     pub tau: BTreeMap<String, f64>,
 }
 
@@ -184,6 +186,27 @@ pub enum NoBaseline {
     NoSuchId,
     /// The baselines have no value of this metric.
     NotMeasured,
+    /// The file that was asked for is not there.
+    NoSuchFile,
+    /// There are some at or before the fork point, and all are of working trees that differed from their commit.
+    Dirty {
+        /// How many.
+        saved: u32,
+    },
+    /// There are some, and none can be used: files are damaged, or are none.
+    AllRefused {
+        /// How many.
+        files: u32,
+    },
+    /// It has fewer answered requests than anything can be compared with.
+    TooFewOk {
+        /// How many there are.
+        ok: u32,
+        /// How many are needed.
+        needed: u32,
+    },
+    /// It is the run itself.
+    Itself,
     /// Nobody looked: the run was judged without any.
     NotGiven,
 }

@@ -39,6 +39,8 @@ pub enum Rule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Requests it rests on.
+    ///
+    /// Of rules that test a number and count nothing (MEAN, CLUSTER, STORED), `k` and `allowed` are 0.
     pub n: u32,
     /// Requests beyond the bound (bad requests, for a share).
     pub k: u32,
@@ -61,9 +63,27 @@ pub struct Evidence {
     /// What it was compared with, for relative bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What the level is a part of; absent where nothing was tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+}
+
+/// An error probability that checks share.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shared {
+    /// All of it: 5 %, or one less the check's own `confidence`.
+    pub alpha: f64,
+    /// The checks that it was divided among when this one was decided: all of its family, less those that were found
+    /// violated before it.
+    pub checks: u32,
+    /// The looks that a check's part is spent over: 1 where it is asked once.
+    pub looks: u32,
 }
 
 /// What a number was compared with, and what came of it.
+///
+/// Rates (`throughput.*`, `goodput`) against stored runs are over the first requests of each run, as many as all of
+/// them have: base, change and `seen` alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// With what.
@@ -86,9 +106,16 @@ pub struct Comparison {
     /// Pairs that were dropped since an arm has no value in them.
     #[serde(default)]
     pub dropped: u32,
-    /// The test's own number: W of the signed ranks, t of Student's.
+    /// The test's own number, larger the worse it looks, whichever way the bound: W of the signed ranks, t of Student's.
+    ///
+    /// Where more is worse, W is the sum of the ranks of pairs over the tolerance less that of pairs within it, and
+    /// t = (ln(this) − mean of ln(stored) − ln(1 + tolerance)) ÷ deviation. Where less is worse, the sign is turned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistic: Option<f64>,
+    /// What the statistic is divided by, its standard deviation if the bound holds exactly: √V of the signed ranks, design
+    /// effect and all; of Student's t, s√(1 + 1/N), by which it is divided already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
     /// Degrees of freedom, of Student's t.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freedom: Option<f64>,

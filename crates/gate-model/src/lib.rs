@@ -42,7 +42,7 @@ pub use calibration::{Calibration, CheckCalibration, FalseAlarms};
 pub use check::{Against, Bound, Check, Decide, Importance, Op, Origin, Relative, Waiver};
 pub use diagnostic::{Diagnostic, Place, Severity, Snippet};
 pub use engine::{EngineParams, Fault, Faults, Latency, ScriptedFault, Shape, WarmingUp};
-pub use evidence::{Comparison, Evidence, Moved, Phase, Power, Rule, With};
+pub use evidence::{Comparison, Evidence, Moved, Phase, Power, Rule, Shared, With};
 pub use exit::ExitCode;
 pub use finding::{Finding, SpecChange};
 pub use histogram::Histogram;

@@ -6,7 +6,7 @@ use crate::escape;
 use crate::facts::{listing, ways};
 use crate::layout::{clip, counted};
 use crate::style::{Style, Tone};
-use crate::words::{change, figure, grouped, short};
+use crate::words::{Setting, change, figure, grouped, settings, short};
 
 /// The widest bar of a trend, in characters.
 const BAR: usize = 24;
@@ -26,6 +26,8 @@ pub struct BaselineRow {
     pub started: String,
     /// The commit it was measured on, where that is known.
     pub commit: Option<String>,
+    /// Whether tracked files differed from that commit, so that it is never chosen by it.
+    pub dirty: bool,
     /// The hash of its key: only rows with the same are compared.
     pub key: String,
     /// How its gate ended.
@@ -70,11 +72,11 @@ pub fn baseline_list(rows: &[BaselineRow], style: Style) -> String {
 fn plain(rows: &[&BaselineRow], style: Style) -> String {
     let id = |row: &BaselineRow| clip(&escape::terminal(&row.id), ID);
     let width = rows.iter().map(|row| id(row).chars().count()).max().unwrap_or(0).max(2);
-    let head = format!("{:<width$}  {:<16}  {:<7}  {:>5}  gate", "id", "started", "commit", "n");
+    let head = format!("{:<width$}  {:<16}  {:<8}  {:>5}  gate", "id", "started", "commit", "n");
     let mut text = format!("{}\n", style.paint(Tone::Faint, &head));
     for row in rows {
         let line = format!(
-            "{:<width$}  {:<16}  {:<7}  {:>5}  {}",
+            "{:<width$}  {:<16}  {:<8}  {:>5}  {}",
             id(row),
             minute(&row.started),
             commit(row),
@@ -86,7 +88,7 @@ fn plain(rows: &[&BaselineRow], style: Style) -> String {
     if rows.iter().any(|row| row.pinned) {
         text.push_str("* pinned: kept by `gate baseline prune`\n");
     }
-    text
+    text + dirty_note(rows)
 }
 
 /// The value of each run with its change since the oldest, and a bar.
@@ -95,14 +97,14 @@ fn trend(rows: &[&BaselineRow], metric: Metric, style: Style) -> String {
     let finite = |quantity: Quantity| Some(quantity.value).filter(|value| value.is_finite());
     let oldest = rows.iter().rev().find_map(|row| value(row).and_then(finite));
     let largest = rows.iter().filter_map(|row| value(row).and_then(finite)).fold(0.0, f64::max);
-    let head = format!("{:<16}  {:<7}  {:>10}  {:>9}", "started", "commit", "value", "change");
+    let head = format!("{:<16}  {:<8}  {:>10}  {:>9}", "started", "commit", "value", "change");
     let mut text = format!("{}\n", style.paint(Tone::Faint, &head));
     for row in rows {
         let seen = value(row);
         let since = seen.and_then(finite).zip(oldest).and_then(|(value, oldest)| since(metric.unit(), value, oldest));
         let bar = seen.map_or(0.0, |seen| if seen.value.is_finite() { seen.value } else { largest });
         let line = format!(
-            "{:<16}  {:<7}  {:>10}  {:>9}  {}",
+            "{:<16}  {:<8}  {:>10}  {:>9}  {}",
             minute(&row.started),
             commit(row),
             seen.map_or_else(|| "–".to_owned(), figure),
@@ -112,7 +114,7 @@ fn trend(rows: &[&BaselineRow], metric: Metric, style: Style) -> String {
         text.push_str(&format!("{}\n", line.trim_end()));
     }
     text.push_str("change: since the oldest of these\n");
-    text
+    text + dirty_note(rows)
 }
 
 /// How far a value is from the oldest: a share of it, of shares their difference.
@@ -137,8 +139,15 @@ fn minute(started: &str) -> String {
     escape::terminal(started).replace('T', " ").chars().take(16).collect()
 }
 
+/// The commit; a `+` behind it stands for changes that were not committed.
 fn commit(row: &BaselineRow) -> String {
-    row.commit.as_deref().map_or_else(|| "–".to_owned(), |commit| escape::terminal(&short(commit)))
+    let dirty = if row.dirty { "+" } else { "" };
+    row.commit.as_deref().map_or_else(|| "–".to_owned(), |commit| escape::terminal(&short(commit)) + dirty)
+}
+
+fn dirty_note(rows: &[&BaselineRow]) -> &'static str {
+    let any = rows.iter().any(|row| row.dirty && row.commit.is_some());
+    if any { "+ saved with changes that were not committed: never chosen by its commit\n" } else { "" }
 }
 
 /// How its gate ended, in one word.
@@ -174,12 +183,14 @@ pub fn baseline_show(row: &BaselineRow, baseline: &Baseline) -> String {
         ("imported", header.imported_from.as_ref().map(|format| format!("from {format}")).unwrap_or_default()),
         ("key", baseline.key.hash.clone()),
     ];
-    let parts = baseline.key.parts.iter().map(|(path, value)| format!("  {}\n", pair(path, value)));
+    let parts = baseline.key.parts.iter().flat_map(|(path, part)| settings(path, part));
+    let parts = parts.map(|(path, setting)| format!("  {}\n", pair(&path, &setting)));
     format!("{}\nwhat must agree with it:\n{}", listing(facts), parts.collect::<String>())
 }
 
 /// A path of the spec with its value, on one line.
-fn pair(path: &str, value: &str) -> String {
+fn pair(path: &str, setting: &Setting) -> String {
+    let (Setting::Shown(value) | Setting::Text(value)) = setting;
     clip(&format!("{} {}", escape::terminal(path), escape::terminal(value)), crate::layout::WIDTH - 2)
 }
 

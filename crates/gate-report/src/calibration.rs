@@ -64,7 +64,8 @@ fn of_check(check: &CheckCalibration) -> Vec<String> {
         Some(detects) => format!("finds what is {} worse, and more, in 4 of 5 runs", percent(detects.abs())),
         None => "what it finds in 4 of 5 runs cannot be told".to_owned(),
     };
-    let noise = check.noise.map(|noise| format!("runs differ by {} among themselves", percent(noise)));
+    let noise =
+        check.noise.map(|noise| format!("runs differ by {} among themselves, the usual 5 % mixed in", percent(noise)));
     let proposed = proposals(check);
     let proposed = (!proposed.is_empty()).then(|| format!("proposed: {}", proposed.join(", and ")));
     [Some(seen(check)), noise, Some(found), proposed].into_iter().flatten().collect()
@@ -101,7 +102,9 @@ fn noise(calibration: &Calibration) -> String {
     }
     let each = tau.iter().map(|(metric, tau)| format!("{}{JOINT}{}", escape::terminal(metric), percent(*tau)));
     let each = each.collect::<Vec<_>>().join(", ");
-    let heading = "How much runs differ among themselves, beyond what so many requests differ anyway (kept beside the \
-                   baselines, and reckoned with from now on):";
+    let heading = "How much runs are taken to differ from now on, beyond what so many requests differ anyway (kept beside \
+                   the baselines): what these runs show, with the usual 5 % mixed in at the weight of four runs, and \
+                   from fewer than 10 runs never less than that. Runs one after the other do not show what differs from \
+                   day to day.";
     format!("\n{}{}", wrap("", 0, heading), wrap("  ", 2, &each))
 }

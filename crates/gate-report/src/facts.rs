@@ -204,8 +204,10 @@ fn pace(verdict: &Verdict) -> String {
         Some(Pace::Open { cap: None, .. }) | None => None,
     };
     let rates = verdict.run.rates;
-    let rates = rates
-        .map(|(planned, sent)| format!("the plan's own times give {}/s; {}/s sent", number(planned), number(sent)));
+    let both = if verdict.run.reference.is_some() { " to both arms together" } else { "" };
+    let rates = rates.map(|(planned, sent)| {
+        format!("the plan's own times give {}/s{both}; {}/s sent", number(planned), number(sent))
+    });
     [took, cap, rates].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

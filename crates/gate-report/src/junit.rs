@@ -12,8 +12,8 @@ use crate::escape::{self, xml_text};
 use crate::facts::facts_text;
 use crate::layout::counted;
 use crate::words::{
-    BOUNDS, SIMULATED, allowance, base, beyond_word, bounds, change_cell, check_label, comparison, figure,
-    finding_sentence, grouped, moved_sentence, number, outcome_sentence, percent, report_only, why_sentence,
+    BOUNDS, SIMULATED, allowance, base, beyond_word, bounds, change_cell, check_label, comparison, found, grouped,
+    moved_sentence, number, outcome_sentence, report_only, runs_differ, seen_figure, why_sentence,
 };
 use complete::{Completion, complete};
 
@@ -87,7 +87,7 @@ fn shares(duration: Nanos, parts: usize) -> Vec<Duration> {
 /// A suite, built field by field: the builder would ask the clock, and its timestamp is the run's anyway.
 fn suite(verdict: &Verdict, classname: &str, testcases: Vec<TestCase>) -> TestSuite {
     let heading = if verdict.simulated { format!("{SIMULATED}\n\n") } else { String::new() };
-    let findings = verdict.findings.iter().map(|finding| format!("{}\n", escape::terminal(&finding_sentence(finding))));
+    let findings = verdict.findings.iter().map(|finding| format!("{}\n", escape::terminal(&found(verdict, finding))));
     let report_only = report_only(verdict).map(|sentence| format!("{sentence}\n")).unwrap_or_default();
     let moved = verdict.moved.as_ref().map(|moved| format!("{}\n", moved_sentence(moved))).unwrap_or_default();
     let output = format!("{heading}{report_only}{moved}{}{}", findings.collect::<String>(), facts_text(verdict));
@@ -153,17 +153,17 @@ fn testcase(verdict: &Verdict, check: &CheckVerdict, name: String, classname: &s
 fn body(check: &CheckVerdict) -> String {
     let mut lines = vec![outcome_sentence(check), String::new()];
     lines.push(format!("required:  {}", check.check));
-    if let Some(seen) = check.seen {
+    if let Some(seen) = seen_figure(check) {
         let bounds = check.evidence.as_ref().map(bounds).filter(|bounds| !bounds.is_empty());
         let bounds = bounds.map(|bounds| format!(" ({BOUNDS}: {bounds})")).unwrap_or_default();
-        lines.push(format!("seen:      {}{bounds}", figure(seen)));
+        lines.push(format!("seen:      {seen}{bounds}"));
     }
     if let Some(comparison) = comparison(check) {
-        lines.push(format!("base:      {}", base(comparison)));
+        lines.push(format!("base:      {}", base(check, comparison)));
         lines.push(format!("change:    {}", change_cell(check, comparison)));
-        lines.push(format!("bound:     {}", allowance(&check.check, comparison)));
+        lines.push(format!("bound:     {}", allowance(check, comparison)));
         if let Some(noise) = comparison.noise {
-            lines.push(format!("noise:     runs differ by {} among themselves", percent(noise)));
+            lines.push(format!("noise:     {}", runs_differ(noise, Some(&comparison.with))));
         }
         if comparison.dropped > 0 {
             lines.push(format!("left out:  {}", counted(comparison.dropped as usize, "pair")));
@@ -172,7 +172,7 @@ fn body(check: &CheckVerdict) -> String {
     if let Some(evidence) = check.evidence.as_ref().filter(|_| check.rule != Rule::Point) {
         let noun = if check.rule == Rule::Paired { "pair" } else { "request" };
         lines.push(format!("n:         {}", counted(evidence.n as usize, noun)));
-        let beyond = beyond_word(&check.check);
+        let beyond = beyond_word(&check.check, check.rule);
         match check.rule {
             // Gaps allow no count of requests.
             Rule::Cluster => lines.push(format!("k:         {} with too many gaps {beyond}", grouped(evidence.k))),

@@ -7,7 +7,7 @@ pub(crate) const WIDTH: usize = 80;
 pub(crate) const JOINT: char = '\u{a0}';
 
 /// Units that stay on the line of their number.
-const UNITS: [&str; 7] = ["ns", "µs", "ms", "s", "min", "%", "tok/s"];
+const UNITS: [&str; 8] = ["ns", "µs", "ms", "s", "min", "%", "pp", "tok/s"];
 
 /// The text broken at blanks into lines of at most [`WIDTH`] characters, the first after `first`, the others after
 /// as many blanks as `indent`. A word longer than a line is cut, so that no text is ever wider.

@@ -40,4 +40,4 @@ pub use progress::{Progress, progress_line};
 pub use samples::samples;
 pub use style::Style;
 pub use terminal::terminal;
-pub use words::end_reason;
+pub use words::{end_reason, stored_runs};

@@ -21,6 +21,11 @@ pub struct PlanView<'a> {
     pub plan: &'a Plan,
     /// The rule of each check with what it can find, in the order of [`GateSpec::checks`].
     pub checks: &'a [(Rule, Option<Power>)],
+    /// The smallest change that each check against [`stored_runs`](crate::stored_runs) finds with 80 % power, as a share
+    /// of what they have (`gate_judge::stored_detects`), in the same order; absent where none is known.
+    pub stored: &'a [Option<f64>],
+    /// The day, as `YYYY-MM-DD` or any time of it in RFC 3339, in UTC: waivers end.
+    pub today: &'a str,
     /// What a reader should know before the run.
     pub warnings: &'a [Finding],
 }
@@ -34,12 +39,17 @@ pub fn plan_text(view: &PlanView<'_>, style: Style) -> String {
     let mut text = format!("{heading}gate {name}: plan; nothing is sent\n\n");
     text.push_str(&listing(facts(view)));
     text.push('\n');
-    for (check, (rule, power)) in view.spec.checks.iter().zip(view.checks) {
+    let stored = view.stored.iter().copied().chain(std::iter::repeat(None));
+    for ((check, (rule, power)), detects) in view.spec.checks.iter().zip(view.checks).zip(stored) {
         let label = wrap("", 2, &escape::terminal(&check_label(check)));
         text.push_str(&format!("{}\n", style.paint(Tone::Strong, label.trim_end())));
-        let waived = check.waive.as_ref().map(|_| format!("WAIVED{}", waiver(check)));
+        let waived = check.waive.as_ref().map(|waive| match view.today.get(..waive.until.len()) {
+            Some(today) if today > waive.until.as_str() => format!("waiver ended {}: it counts", waive.until),
+            _ => format!("WAIVED{}", waiver(check)),
+        });
         let sentences = power_sentences(check, *rule, power.as_ref()).into_iter();
-        let sentences = sentences.chain(stored_finds(check, *rule, &view.spec.baseline));
+        let finds = (*rule == Rule::Stored).then(|| stored_finds(check, detects, &view.spec.baseline));
+        let sentences = sentences.chain(finds);
         for sentence in waived.into_iter().chain(sentences) {
             text.push_str(&wrap("  ", 2, &escape::terminal(&sentence)));
         }

@@ -7,8 +7,8 @@ use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
-    BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, figure, further_findings, grouped,
-    lead_sentence, outcome_word, p_value, reasons, report_only, rule_name, seen_change, verdict_word,
+    BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, further_findings, grouped, lead_sentence,
+    outcome_word, p_value, reasons, report_only, rule_name, seen_change, seen_figure, verdict_word,
 };
 
 /// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
@@ -66,7 +66,7 @@ fn row(verdict: &CheckVerdict) -> Row {
     };
     Row {
         label: escape::terminal(&check_label(&verdict.check)),
-        seen: verdict.seen.map_or_else(|| "–".to_owned(), figure),
+        seen: seen_figure(verdict).unwrap_or_else(|| "–".to_owned()),
         bounds: evidence.map(bounds).unwrap_or_default(),
         n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),
         outcome: outcome_word(verdict),
@@ -80,7 +80,7 @@ fn compared(verdict: &CheckVerdict, comparison: &Comparison) -> String {
     let p_fail = verdict.evidence.as_ref().and_then(|evidence| evidence.p_fail);
     let rule = rule_name(verdict.rule).map(|rule| format!(" ({rule})")).unwrap_or_default();
     let p = p_fail.map(|p_fail| format!("{}{rule}", p_value(p_fail)));
-    let parts = [base(comparison), seen_change(verdict, comparison), p.unwrap_or_default()];
+    let parts = [base(verdict, comparison), seen_change(verdict, comparison), p.unwrap_or_default()];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     wrap("  against ", 10, &escape::terminal(&parts.join(", ")))
 }

@@ -5,12 +5,14 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use gate_model::{
-        Against, Baseline, BaselineKey, Bound, Calibration, Check, CheckCalibration, Commit, Endpoint, FalseAlarms,
-        GateSpec, Host, Importance, Look, Noise, Op, Origin, Outcome, Place, Plan, PlannedRequest, Relative, Run,
-        RunHeader, Sample, Status, Verdict, Waiver,
+        Against, Baseline, BaselineFrom, BaselineKey, Bound, Calibration, Check, CheckCalibration, CheckOutcome,
+        Commit, Endpoint, FalseAlarms, GateSpec, Host, Importance, Look, NoBaseline, Noise, Op, Origin, Outcome,
+        PassedOver, Place, Plan, PlannedRequest, Relative, Rule, Run, RunHeader, Sample, Side, Status, Verdict, Waiver,
+        With,
     };
     use gate_report::{
-        BaselineRow, Style, baseline_list, baseline_show, calibration_text, calibration_yaml, explain_check,
+        BaselineRow, Style, annotations, baseline_list, baseline_show, calibration_text, calibration_yaml, comment,
+        explain_check, junit, terminal,
     };
 
     fn folder() -> PathBuf {
@@ -37,8 +39,11 @@ mod tests {
     }
 
     fn all_steps(name: &str) -> String {
-        let verdict = verdict(name);
-        let texts = (0..verdict.checks.len()).map(|check| explain_check(&verdict, check));
+        all_steps_of(&verdict(name))
+    }
+
+    fn all_steps_of(verdict: &Verdict) -> String {
+        let texts = (0..verdict.checks.len()).map(|check| explain_check(verdict, check));
         texts.collect::<Vec<_>>().join("\n---\n\n")
     }
 
@@ -53,6 +58,122 @@ mod tests {
             fits(&all_steps(name));
         }
         assert!(explain_check(&verdict("passed"), 99).contains("none of number 99"));
+    }
+
+    #[test]
+    fn rounding_never_hides_why() {
+        let mut verdict = verdict("relative-violated");
+        let check = &mut verdict.checks[1];
+        check.seen = Some("11.504ms".parse().unwrap());
+        let comparison = check.evidence.as_mut().unwrap().comparison.as_mut().unwrap();
+        comparison.change = Some(0.1504);
+        let said = "11.504 ms seen against 10 ms in 5 stored runs, +15.04 %";
+        let limit = "limit 11.5 ms (+15 %)";
+        let unwrapped = |text: String| text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let verdicts = std::slice::from_ref(&verdict);
+        for text in [terminal(&verdict, Style::Plain), comment(verdicts, None).unwrap(), junit(verdicts).unwrap()] {
+            let text = unwrapped(text);
+            assert!(text.contains(said) && text.contains(limit), "{text}");
+        }
+        assert!(annotations(verdicts).replace("%25", "%").contains(said));
+        assert!(
+            terminal(&verdict, Style::Plain).lines().any(|line| line.contains("15%  ") && line.contains("11.504 ms"))
+        );
+        assert!(junit(verdicts).unwrap().contains("seen:      11.504 ms"));
+        assert!(comment(verdicts, None).unwrap().contains("| 11.504\u{a0}ms |"));
+
+        // What is just at the limit does not keep `<`.
+        verdict.checks[1].seen = Some("11.5ms".parse().unwrap());
+        assert!(unwrapped(terminal(&verdict, Style::Plain)).contains("under 11.5 ms required (+15 %)"));
+    }
+
+    #[test]
+    fn medians_that_alone_break_a_bound_are_told() {
+        let mut verdict = verdict("side-by-side");
+        let check = &mut verdict.checks[1];
+        check.outcome = CheckOutcome::Inconclusive { side: Side::Over };
+        check.evidence.as_mut().unwrap().comparison.as_mut().unwrap().change = Some(0.016);
+        let text = terminal(&verdict, Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("(+10 %), the arms' own numbers break it, and a typical pair does not"), "{text}");
+    }
+
+    #[test]
+    fn a_waiver_hides_no_missing_baseline() {
+        let mut verdict = verdict("no-baseline");
+        verdict.status = Status::PassedWithWarnings;
+        let waived = verdict.checks.iter_mut().find(|check| matches!(check.outcome, CheckOutcome::NoBaseline { .. }));
+        let waived = waived.unwrap();
+        waived.check.waive = Some(Waiver { until: "2027-01-01".to_owned(), reason: "issue 412".to_owned() });
+        waived.outcome = CheckOutcome::Waived { otherwise: Box::new(waived.outcome.clone()) };
+        let text = terminal(&verdict, Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
+        let lead =
+            "tpot.p50 is waived until 2027-01-01 (issue 412), and has no baseline. 1 check has no baseline: none";
+        assert!(text.contains(lead), "{text}");
+    }
+
+    #[test]
+    fn a_share_that_was_tested_is_not_compared_as_it_is() {
+        let mut verdict = verdict("relative-violated");
+        let check = &mut verdict.checks[5];
+        check.rule = Rule::Rate;
+        check.outcome = CheckOutcome::Inconclusive { side: Side::Over };
+        let evidence = check.evidence.as_mut().unwrap();
+        (evidence.p_fail, evidence.level) = (Some(0.3527), Some(0.0056));
+        let text = comment(std::slice::from_ref(&verdict), None).unwrap();
+        assert!(text.contains("−6.2 pp, p = 0.3527, above the level 0.0056, by an exact binomial"), "{text}");
+        assert!(text.contains("A share is judged by how many requests are bad"), "{text}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_has_its_name() {
+        let mut verdict = verdict("no-baseline");
+        for check in &mut verdict.checks {
+            if let CheckOutcome::NoBaseline { why } = &mut check.outcome {
+                *why = NoBaseline::NoSuchFile;
+            }
+        }
+        let from = BaselineFrom::File("old.json".to_owned());
+        verdict.baseline.as_mut().unwrap().passed_over = vec![PassedOver { from, why: NoBaseline::NoSuchFile }];
+        let text = terminal(&verdict, Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("2 checks have no baseline: old.json is not there: check the path"), "{text}");
+        assert!(text.contains("old.json gave none: the file is not there"), "{text}");
+    }
+
+    #[test]
+    fn one_stored_run_shows_no_noise() {
+        let mut verdict = verdict("blind");
+        let comparison = verdict.checks[1].evidence.as_mut().unwrap().comparison.as_mut().unwrap();
+        comparison.with = With::Baseline { runs: 1 };
+        let texts = [
+            explain_check(&verdict, 1),
+            terminal(&verdict, Style::Plain),
+            junit(std::slice::from_ref(&verdict)).unwrap(),
+        ];
+        for text in texts {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains("taken to differ by") && !text.to_lowercase().contains("runs differ by"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wide_table_stays_within_80_columns() {
+        let mut verdict = verdict("relative-violated");
+        for check in &mut verdict.checks {
+            check.check.bound_text = "baseline + 12.345% or 1234.567ms".to_owned();
+            check.outcome = CheckOutcome::Inconclusive { side: Side::Blind };
+            check.seen = Some("123456789.0123ms".parse().unwrap());
+            let evidence = check.evidence.as_mut().unwrap();
+            evidence.n = u32::MAX;
+            evidence.lower = Some("123456789.01ms".parse().unwrap());
+            evidence.upper = Some("123456789.03ms".parse().unwrap());
+            if let Some(comparison) = &mut evidence.comparison {
+                comparison.limit = Some("123456789.0124ms".parse().unwrap());
+                comparison.base = Some("123456789.0122ms".parse().unwrap());
+                comparison.change = Some(123_456.789);
+            }
+        }
+        fits(&terminal(&verdict, Style::Plain));
+        fits(&all_steps_of(&verdict));
     }
 
     #[test]
@@ -251,6 +372,7 @@ mod tests {
             id: format!("0193a6c81f2b7e4d9c3a5f60718293{id:02}"),
             started: format!("2026-11-{:02}T09:12:44Z", 10 + id),
             commit: (id != 3).then(|| format!("{id:x}1b2c3d4e5f6")),
+            dirty: id == 5,
             key: if id == 4 { "77ffee0011223344".to_owned() } else { "3fa9c1d2e3f40516".to_owned() },
             status: if id == 2 { Status::Violated } else { Status::Passed },
             pinned: id == 1,

@@ -16,6 +16,8 @@ mod tests {
     };
     use serde_json::json;
 
+    const TODAY: &str = "2026-11-29";
+
     fn expect(file: &str, text: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
         if std::env::var_os("UPDATE_FIXTURES").is_some() {
@@ -96,7 +98,8 @@ mod tests {
     fn a_plan_says_what_is_sent_and_what_can_be_found() {
         let (spec, plan, checks) = (spec(), plan(&[30, 50, 100], 5), powers());
         let warnings = [Finding::CannotProve { check: "ttft.p99 < 800ms".to_owned(), n: 100, needed: 299 }];
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings };
+        let view =
+            PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings, stored: &[], today: TODAY };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         let coloured = plan_text(&view, Style::Colour);
@@ -142,10 +145,18 @@ mod tests {
         let requests = (0..200).map(request).collect();
         let warmup = (0..10).map(request).collect();
         let plan = Plan { warmup, ..Plan::new(&spec, vec![30, 50, 100], requests) };
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let stored = [Some(0.382), None, Some(-0.215)];
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &stored, today: TODAY };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         expect("plan-compared.txt", &text);
+        let one = BaselineSpec { from: BaselineFrom::Pin("0193a6c8".to_owned()), ..BaselineSpec::default() };
+        let spec = GateSpec { baseline: one, ..spec.clone() };
+        let text = plan_text(&PlanView { spec: &spec, ..view }, Style::Plain);
+        assert!(
+            text.contains("with 1 stored run, and the usual noise between runs, it finds +38.2 % and more"),
+            "{text}"
+        );
         let json: serde_json::Value = serde_json::from_str(&plan_json(&view).unwrap()).unwrap();
         assert_eq!(json["reference"], "http://main.internal:8000/v1");
     }
@@ -154,7 +165,8 @@ mod tests {
     fn a_plan_as_json_holds_every_request_and_no_key() {
         let (spec, plan, checks) = (spec(), plan(&[2], 1), powers());
         let warnings = [Finding::OnlyEndToEnd];
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings };
+        let view =
+            PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings, stored: &[], today: TODAY };
         let text = plan_json(&view).unwrap();
         assert!(!text.contains("sk-never-printed"));
         expect("plan.json.txt", &text);
@@ -165,7 +177,7 @@ mod tests {
         let mut spec = spec();
         spec.target.endpoint = Endpoint::Sim(Box::default());
         let (plan, checks) = (plan(&[2], 1), powers());
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
         assert!(plan_text(&view, Style::Plain).starts_with("SIMULATED ENGINE"));
         assert!(plan_json(&view).unwrap().contains("\"simulated\": true"));
     }
@@ -229,12 +241,17 @@ mod tests {
         };
         let rules = [Rule::Mean, Rule::Cluster, Rule::Point, Rule::Quantile, Rule::Extreme];
         let checks = rules.map(|rule| (rule, (rule == Rule::Quantile).then(|| power.clone())));
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         expect("plan-unusual.txt", &text);
+        let ended = PlanView { today: "2027-02-01", ..view };
+        let text = plan_text(&ended, Style::Plain);
+        assert!(text.contains("  waiver ended 2027-01-31: it counts\n") && !text.contains("WAIVED"), "{text}");
+        let last_day = PlanView { today: "2027-01-31T23:59:59Z", ..view };
+        assert!(plan_text(&last_day, Style::Plain).contains("  WAIVED until 2027-01-31 (issue 412)\n"));
         spec.target.tls.insecure = true;
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] };
+        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
         assert!(plan_text(&view, Style::Plain).contains("NOT CHECKED (`target.tls.insecure`)"));
         let json: serde_json::Value = serde_json::from_str(&plan_json(&view).unwrap()).unwrap();
         assert_eq!((&json["last_arrival_s"], &json["load"]["workers"]), (&json!(null), &json!(2)));
@@ -247,7 +264,10 @@ mod tests {
         spec.load.clock = Clock::Kernel;
         spec.load.http = Http::One;
         let (plan, checks) = (plan(&[2], 1), powers());
-        let text = plan_text(&PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] }, Style::Plain);
+        let text = plan_text(
+            &PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY },
+            Style::Plain,
+        );
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let cap = "open loop, 2/s, Poisson arrivals, at most 8 at once, and waiting for a slot counts";
         assert!(words.contains(cap), "{text}");
@@ -260,7 +280,10 @@ mod tests {
             let mut spec = spec();
             spec.load.pace = Pace::Closed { concurrency };
             let (plan, checks) = (plan(&[30, 50], 1), powers());
-            let text = plan_text(&PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[] }, Style::Plain);
+            let text = plan_text(
+                &PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY },
+                Style::Plain,
+            );
             text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert!(loaded(50).contains("closed loop, 50 at once, seed"), "{}", loaded(50));

@@ -1,6 +1,6 @@
 //! The bound of a check: a fixed quantity, or relative to something else that is measured.
 
-use gate_model::{Against, Aggregate, Bound, Metric, Op, Quantity, QuantityError, Relative, Scalar, Unit};
+use gate_model::{Against, Aggregate, Bound, Direction, Metric, Op, Quantity, QuantityError, Relative, Scalar, Unit};
 
 use crate::problem::{clip, nearest};
 
@@ -56,6 +56,38 @@ pub(crate) fn equality(op: Op, bound: &Bound) -> Result<(), Fault> {
         "`==` is only for counts, 0, and shares of 0% or 100%".to_owned(),
         "a measurement is never exactly a number: write `<=` or `>=`".to_owned(),
     ))
+}
+
+/// A relative bound, as [`read`] spells it, with the sign that lets a metric be worse than its base.
+pub(crate) fn allowing(op: Op, text: &str) -> String {
+    match text.split_once(['+', '-']) {
+        Some((to, amounts)) => format!("{to}{}{amounts}", usual_sign(op)),
+        None => text.to_owned(),
+    }
+}
+
+/// The comparison that is meant: the other way round where the one written passes when the metric is worse.
+pub(crate) fn meant(metric: Metric, op: Op) -> Op {
+    match (metric.direction(), op) {
+        (Direction::Lower, Op::Greater | Op::AtLeast) | (Direction::Higher, Op::Less | Op::AtMost) => mirrored(op),
+        _ => op,
+    }
+}
+
+/// The comparison with its sides exchanged.
+pub(crate) fn mirrored(op: Op) -> Op {
+    match op {
+        Op::Less => Op::Greater,
+        Op::AtMost => Op::AtLeast,
+        Op::Greater => Op::Less,
+        Op::AtLeast => Op::AtMost,
+        Op::Equal => Op::Equal,
+    }
+}
+
+/// The sign of a bound that lets a metric be worse than its base.
+fn usual_sign(op: Op) -> char {
+    if op.wants_more() { '-' } else { '+' }
 }
 
 fn such_as(metric: Metric, op: Op) -> String {
@@ -233,6 +265,11 @@ impl Comparing {
                 format!("`{metric}` is that of one request, so it is not compared with another run's"),
                 format!("compare a percentile: `{}.p95 {op} {bound}`", series.name()),
             ),
+            // One request among many moves it by a multiple.
+            Metric::Series(series, Aggregate::Stddev) => (
+                format!("`{metric}` hangs on a few requests, so it is not compared with another run's"),
+                format!("compare a percentile: `{}.p95 {op} {bound}`", series.name()),
+            ),
             _ => return Ok(()),
         };
         Err((INCOMPARABLE, problem, hint))
@@ -281,7 +318,7 @@ impl Comparing {
                 (format!("`{first}` is not a sign"), format!("write `{name} - {}`", clip(amounts)))
             }
             first if first.is_ascii_digit() => {
-                let sign = self.usual_sign();
+                let sign = usual_sign(self.op);
                 (format!("`{}` has no sign", clip(rest)), format!("write `{name} {sign} {}`", clip(rest)))
             }
             _ => (format!("`{}` is not what can follow `{name}`", clip(rest)), self.example()),
@@ -368,14 +405,10 @@ impl Comparing {
         Ok(())
     }
 
-    /// The sign of a bound that lets the metric be worse than its base.
-    fn usual_sign(self) -> char {
-        if self.op.wants_more() { '-' } else { '+' }
-    }
-
     fn example(self) -> String {
         let amount = if self.metric.unit() == Unit::Share { "2pp" } else { "15%" };
-        let Self { metric, op, to } = self;
-        format!("such as `{metric} {} {} {} {amount}`", op.symbol(), to.name(), self.usual_sign())
+        let Self { metric, to, .. } = self;
+        let op = meant(metric, self.op);
+        format!("such as `{metric} {} {} {} {amount}`", op.symbol(), to.name(), usual_sign(op))
     }
 }

@@ -1,8 +1,10 @@
 //! What a change does to its own gate: the parts of two specs that say what is demanded, side by side.
 
+mod sent;
+
 use gate_model::{
-    BaselineFrom, BaselineSpec, Bound, Check, Decide, Direction, GateSpec, Importance, Nanos, Op, Policy, Relative,
-    SpecChange, TokenPolicy, Waiver,
+    BaselineFrom, BaselineSpec, Bound, Check, Decide, Direction, GateSpec, Importance, Nanos, Op, Origin, Place,
+    Policy, Relative, SpecChange, TokenPolicy, Waiver,
 };
 
 use crate::check::decided;
@@ -12,17 +14,31 @@ const FAR: f64 = 1e18;
 
 /// The gate of a change, judged by what its base demands: the head's endpoints, load, prompts and deadlines, and the
 /// base's checks, objectives, outcomes, baselines and accepted token counts.
+///
+/// Reports point into the head's file, the only one there is: at what became of a check, or at the first check of all
+/// where it was removed.
 #[must_use]
 pub fn judged_by(base: &GateSpec, head: &GateSpec) -> GateSpec {
     let mut spec = head.clone();
-    spec.checks.clone_from(&base.checks);
+    let of_file = head.checks.iter().filter_map(Check::place).find(|place| place.file == head.file).cloned();
+    let first = of_file.unwrap_or_else(|| Place { file: head.file.clone(), line: 1, column: 1 });
+    let with_place = |(check, partner): (&Check, Option<usize>)| {
+        let now = partner.and_then(|at| head.checks.get(at)).and_then(Check::place);
+        let origin = match (now, &check.origin) {
+            (Some(now), _) => Origin::Declared(now.clone()),
+            (None, Origin::Declared(_)) => Origin::Declared(first.clone()),
+            (None, Origin::Implied) => Origin::Implied,
+        };
+        Check { origin, ..check.clone() }
+    };
+    spec.checks = base.checks.iter().zip(partners(&base.checks, &head.checks)).map(with_place).collect();
     spec.baseline.clone_from(&base.baseline);
     spec.prompts.tokens = base.prompts.tokens;
     GateSpec { slo: base.slo, outcomes: base.outcomes, ..spec }
 }
 
 /// Everything in which the head demands something else than its base, in the base's order; checks that are new come
-/// last of all checks.
+/// last of all checks. Then everything in which it measures something else. Credentials and prompts are not repeated.
 #[must_use]
 pub fn changes(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
     let mut changes = checks(&base.checks, &head.checks);
@@ -32,11 +48,10 @@ pub fn changes(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
         ("slo.tpot", base.slo.tpot, head.slo.tpot),
         ("slo.e2e", base.slo.e2e, head.slo.e2e),
     ];
-    let shown = |limit: Option<Nanos>| limit.map(|limit| limit.to_string());
     for (what, base, head) in slo {
         // Without an objective there is nothing to keep.
         let loosens = base.is_some_and(|base| head.is_none_or(|head| head > base));
-        changes.extend(change(what, shown(base), shown(head), loosens));
+        changes.extend(change(what, base.map(time), head.map(time), loosens));
     }
     let outcomes = [
         ("outcomes.inconclusive", base.outcomes.inconclusive, head.outcomes.inconclusive),
@@ -52,14 +67,34 @@ pub fn changes(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
         let word = if tokens == TokenPolicy::Usage { "usage" } else { "accept_estimate" };
         Some(word.to_owned())
     };
-    let (base, head) = (base.prompts.tokens, head.prompts.tokens);
-    changes.extend(change("prompts.tokens", shown(base), shown(head), head == TokenPolicy::AcceptEstimate));
+    let is_accepted = head.prompts.tokens == TokenPolicy::AcceptEstimate;
+    changes.extend(change("prompts.tokens", shown(base.prompts.tokens), shown(head.prompts.tokens), is_accepted));
+    changes.extend(sent::sent(base, head));
     changes
 }
 
 /// The change from one text to another, if it is one.
 fn change(what: &str, base: Option<String>, head: Option<String>, loosens: bool) -> Option<SpecChange> {
     (base != head).then(|| SpecChange { what: what.to_owned(), base, head, loosens })
+}
+
+/// A time as it is written in a spec, in the largest unit that it is a whole number of.
+fn time(time: Nanos) -> String {
+    let units = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let whole = units.into_iter().find(|(size, _)| time.0 != 0 && time.0 % size == 0);
+    whole.map_or("0ms".to_owned(), |(size, unit)| format!("{}{unit}", time.0 / size))
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", (share * 1e5).round() / 1e3)
 }
 
 fn checks(base: &[Check], head: &[Check]) -> Vec<SpecChange> {
@@ -112,7 +147,7 @@ fn name(check: &Check) -> String {
 
 /// What became of a check that is still there.
 fn of_check(base: &Check, head: &Check) -> Vec<SpecChange> {
-    let part = |part: &str| format!("{} ({part})", name(base));
+    let part = |part: &str| format!("{base} ({part})");
     let mut changes = Vec::new();
     if base.bound != head.bound {
         let texts = [base, head].map(|check| Some(check.bound_text.clone()));
@@ -127,7 +162,7 @@ fn of_check(base: &Check, head: &Check) -> Vec<SpecChange> {
     let is_preferred = head.importance == Importance::Preferred;
     changes.extend(change(&part("importance"), importance(base), importance(head), is_preferred));
     // A verdict has to be surer before it breaks the build.
-    let confidence = |check: &Check| Some(format!("{}%", (check.confidence * 1e5).round() / 1e3));
+    let confidence = |check: &Check| Some(percent(check.confidence));
     let is_surer = head.confidence > base.confidence;
     changes.extend(change(&part("confidence"), confidence(base), confidence(head), is_surer));
     let decide = |check: &Check| {

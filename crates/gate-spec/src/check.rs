@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use gate_model::{
-    Against, Aggregate, Bound, Decide, Direction, ErrorKind, Metric, MetricError, Op, Quantity, Scalar, Series,
-};
+use gate_model::{Against, Aggregate, Bound, Decide, ErrorKind, Metric, MetricError, Op, Quantity, Scalar, Series};
 
 use crate::bound::{self, Fault};
 use crate::problem::clip;
@@ -95,7 +93,7 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
                 format!("did you mean `{near}`?")
             }
             MetricError::Unknown { .. } if bound.parse::<Metric>().is_ok() => {
-                format!("write the metric first: `{bound} {} {name}`", mirrored(op).symbol())
+                format!("write the metric first: `{bound} {} {name}`", bound::mirrored(op).symbol())
             }
             MetricError::Unknown { .. } => {
                 "metrics are such as `ttft.p95`, `tpot.p50`, `e2e.max`, `errors.rate` and `attainment`".to_owned()
@@ -123,23 +121,14 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
     Ok(Parsed { metric, op, bound, bound_text, metric_at, bound_at })
 }
 
-fn mirrored(op: Op) -> Op {
-    match op {
-        Op::Less => Op::Greater,
-        Op::AtMost => Op::AtLeast,
-        Op::Greater => Op::Less,
-        Op::AtLeast => Op::AtMost,
-        Op::Equal => Op::Equal,
-    }
-}
-
 /// The check with its comparison the other way round, if it passes when the metric is worse.
 pub(crate) fn turned(check: &Parsed) -> Option<String> {
-    let backwards = matches!(
-        (check.metric.direction(), check.op),
-        (Direction::Lower, Op::Greater | Op::AtLeast) | (Direction::Higher, Op::Less | Op::AtMost)
-    );
-    backwards.then(|| format!("{} {} {}", check.metric, mirrored(check.op).symbol(), check.bound_text))
+    let op = bound::meant(check.metric, check.op);
+    let bound = || match check.bound {
+        Bound::Relative(_) => bound::allowing(op, &check.bound_text),
+        _ => check.bound_text.clone(),
+    };
+    (op != check.op).then(|| format!("{} {} {}", check.metric, op.symbol(), bound()))
 }
 
 /// How checks of this metric against this bound are decided where the spec does not say: a point is a counted share, or
@@ -149,7 +138,8 @@ pub(crate) fn decided(metric: Metric, bound: &Bound) -> Decide {
     match metric {
         Metric::ErrorShare(_) | Metric::ErrorCount(_) => Decide::Point,
         Metric::Attainment if to.is_some() => Decide::Point,
-        metric if is_once(metric) && to != Some(Against::Baseline) => Decide::Point,
+        Metric::Scalar(_) if to == Some(Against::Baseline) => Decide::Evidence,
+        metric if is_once(metric) => Decide::Point,
         Metric::Series(..) | Metric::Attainment | Metric::Scalar(_) => Decide::Evidence,
     }
 }
@@ -440,6 +430,10 @@ mod tests {
                 "[baseline - 100%] `ttft.p50 < baseline - 100%` can never pass; such as `ttft.p50 < baseline + 15%`",
             ),
             (
+                "ttft.p50 > baseline - 100%",
+                "[baseline - 100%] `ttft.p50 > baseline - 100%` allows everything; such as `ttft.p50 < baseline + 15%`",
+            ),
+            (
                 "goodput >= baseline - 120%",
                 "[baseline - 120%] `goodput >= baseline - 120%` allows everything; such as `goodput >= baseline - 15%`",
             ),
@@ -484,6 +478,10 @@ mod tests {
                 "[baseline + 10%] `ttft.p95.all` counts failures as endless, so it is not compared with another run's; write `ttft.p95 < baseline + 10%`, with `errors.rate <= baseline + 2pp` beside it",
             ),
             (
+                "tpot.stddev < reference + 10%",
+                "[reference + 10%] `tpot.stddev` hangs on a few requests, so it is not compared with another run's; compare a percentile: `tpot.p95 < reference + 10%`",
+            ),
+            (
                 "stall.max < baseline + 10%",
                 "[baseline + 10%] `stall.max` is that of one request, so it is not compared with another run's; compare a percentile: `stall.p95 < baseline + 10%`",
             ),
@@ -502,6 +500,16 @@ mod tests {
         assert_eq!(turn("ttft.p95 > 800ms").as_deref(), Some("ttft.p95 < 800ms"));
         assert_eq!(turn("attainment < 95%").as_deref(), Some("attainment > 95%"));
         assert_eq!(turn("ttft.p95 > baseline+15%").as_deref(), Some("ttft.p95 < baseline + 15%"));
+        assert_eq!(turn("ttft.p50 > baseline - 15% or 20ms").as_deref(), Some("ttft.p50 < baseline + 15% or 20ms"));
+        assert_eq!(
+            turn("throughput.requests <= baseline + 10%").as_deref(),
+            Some("throughput.requests >= baseline - 10%")
+        );
+        assert_eq!(
+            turn("throughput.requests < reference - 10%").as_deref(),
+            Some("throughput.requests > reference - 10%")
+        );
+        assert_eq!(turn("attainment <= baseline").as_deref(), Some("attainment >= baseline"));
         assert_eq!(turn("ttft.p95 < 800ms"), None);
         assert_eq!(turn("output_tokens.p50 > 10"), None);
     }

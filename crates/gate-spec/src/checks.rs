@@ -101,7 +101,7 @@ fn warn_unbounded(context: &mut Context, declared: &[Declared]) {
     let is_relative = named().all(|check| check.against().is_some());
     if let (Some(check), true, true) = (named().next(), is_relative, are_sound(context, &["require"])) {
         let message =
-            format!("`{metric}` is bounded by what it is elsewhere alone: where that is high or unknown, by nothing");
+            format!("`{metric}` has no fixed bound: where it was high before, or is not known yet, nothing bounds it");
         warn(context, check, message, "add a fixed bound too, such as `errors.rate < 5%`");
     }
 }
@@ -170,11 +170,18 @@ fn refuse_incomparable(context: &mut Context, check: &Declared, has_reference: b
         ),
         (_, Some(Against::Reference)) if !has_reference && context.is_sound("reference") => (
             format!("`{bound_text}` is relative to a reference, and there is none"),
-            "add one, such as `reference: {url: …}`, or give it by `--reference URL`",
+            "add one, such as `reference: {url: …}`, or give it by `--reference`",
         ),
         (_, Some(Against::Reference)) if is_once(*metric) && check.raw.decide.is_none() => {
             let message = format!("`{metric}` is measured once in each arm, so nothing is proven against a reference");
             warn(context, check, message, "compare it as it is, by `decide: point`, or with `baseline`");
+            return;
+        }
+        (_, Some(Against::Baseline))
+            if matches!(metric, Metric::Series(Series::SendLag, _)) && check.raw.decide.is_none() =>
+        {
+            let message = format!("`{metric}` is the client's own, so nothing is proven against a baseline");
+            warn(context, check, message, "compare it as it is, by `decide: point`, or give it a fixed bound");
             return;
         }
         _ => return,

@@ -46,7 +46,7 @@ pub(crate) fn build(context: &mut Context, mut raw: RawSpec, file: &str) -> Buil
         slo: raw.slo,
         timeouts: raw.timeouts,
         outcomes: raw.outcomes,
-        baseline: baseline(raw.baseline),
+        baseline: baseline(context, raw.baseline),
         checks,
         overrides: Vec::new(),
     };

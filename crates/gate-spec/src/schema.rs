@@ -10,6 +10,10 @@ use crate::table::{CHECK, FAULT, ROOT};
 
 /// Where a text may stand in for a value: it holds a variable.
 const VARIABLE: &str = r"\$\{";
+/// Numbers in quotes, which read as they do without them. Their limits are not in the schema.
+const NUMBER: &str = r"^\s*[0-9.]+\s*$";
+const WHOLE: &str = r"^\s*[0-9]+\s*$";
+const NOUGHT: &str = r"^\s*[0.]+\s*$";
 const TIME: &str = r"^\s*[0-9.]+\s*(ns|us|µs|μs|ms|s|m|h|d)\s*$";
 const QUANTITY: &str = r"[0-9.]+\s*[a-zµμ%/]*";
 const PERCENT: &str = r"^\s*[0-9.]+\s*%\s*$";
@@ -111,63 +115,70 @@ fn literal(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-/// One value. `pattern` binds texts only, so that a number field takes numbers, or texts with a variable.
+/// One value. `pattern` binds texts only: a number field takes numbers, and texts that are one or have a variable. What
+/// YAML reads as a number or a flag is a text to a field that takes any.
 fn value(leaf: Leaf) -> Value {
     let or_variable = |pattern: &str| format!("{pattern}|{VARIABLE}");
+    let any = || json!(["string", "number", "boolean"]);
     match leaf {
-        Leaf::Version => json!({"const": 1}),
-        Leaf::Name => json!({"type": "string", "pattern": or_variable(leaf::NAME)}),
-        Leaf::Text | Leaf::Credential => json!({"type": ["string", "number", "boolean"]}),
+        Leaf::Version => json!({"enum": [1, "1"]}),
+        Leaf::Name => json!({"type": any(), "pattern": or_variable(leaf::NAME)}),
+        Leaf::Text | Leaf::Credential => json!({"type": any()}),
         Leaf::Check => json!({"allOf": [{"$ref": "#/definitions/check"}]}),
-        Leaf::Reason => json!({"type": ["string", "number"], "minLength": 1}),
+        Leaf::Reason => json!({"type": any(), "minLength": 1}),
         Leaf::Date => {
             json!({"type": "string", "pattern": or_variable("^[0-9]{4}-[0-9]{2}-[0-9]{2}$")})
         }
-        Leaf::Flag => json!({"type": ["boolean", "string"], "pattern": VARIABLE}),
+        Leaf::Flag => json!({"type": ["boolean", "string"], "pattern": or_variable(r"^\s*(true|false)\s*$")}),
         Leaf::Url => json!({"type": "string"}),
         Leaf::Path => json!({"type": "string", "pattern": or_variable("^auto$|^/")}),
-        Leaf::File => json!({"type": ["string", "number", "boolean"], "minLength": 1}),
+        Leaf::File => json!({"type": any(), "minLength": 1}),
         Leaf::Route => json!({"type": "string", "pattern": or_variable("^/")}),
         Leaf::Pointer => json!({"type": "string", "pattern": or_variable("^/([^~]|~[01])*$")}),
         Leaf::HeaderName => json!({"type": "string", "pattern": or_variable(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")}),
         Leaf::Time { least: Least::Zero, .. } => {
-            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(TIME)})
+            let pattern = or_variable(&format!("{TIME}|{NOUGHT}"));
+            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Time { .. } => json!({"type": "string", "pattern": or_variable(TIME)}),
         Leaf::TimeOrNone => {
-            let pattern = or_variable(&format!("{TIME}|^none$"));
+            let pattern = or_variable(&format!("{TIME}|{NOUGHT}|^none$"));
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Share => {
-            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": or_variable(PERCENT)})
+            let pattern = or_variable(&format!("{PERCENT}|{NOUGHT}"));
+            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Confidence => json!({"type": "string", "pattern": or_variable(PERCENT)}),
         Leaf::Bytes => {
-            let pattern = or_variable(r"^\s*[0-9]+\s*(B|KiB|MiB)\s*$");
+            let pattern = or_variable(&format!(r"^\s*[0-9]+\s*(B|KiB|MiB)\s*$|{NOUGHT}"));
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
         Leaf::Rate => json!({
-            "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 100_000, "pattern": VARIABLE
+            "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 100_000, "pattern": or_variable(NUMBER)
         }),
         Leaf::Number { least: Least::One } => {
-            json!({"type": ["number", "string"], "minimum": 1, "pattern": VARIABLE})
+            json!({"type": ["number", "string"], "minimum": 1, "pattern": or_variable(NUMBER)})
         }
         Leaf::Number { least: Least::Zero } => {
-            json!({"type": ["number", "string"], "minimum": 0, "pattern": VARIABLE})
+            json!({"type": ["number", "string"], "minimum": 0, "pattern": or_variable(NUMBER)})
         }
         Leaf::Number { least: Least::AboveZero } => {
-            json!({"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": VARIABLE})
+            json!({"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": or_variable(NUMBER)})
         }
         Leaf::Count { least, most } => {
-            json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": VARIABLE})
+            json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": or_variable(WHOLE)})
         }
         Leaf::CountOrNone { most } => {
-            json!({"type": ["integer", "string"], "minimum": 1, "maximum": most, "pattern": or_variable("^none$")})
+            let pattern = or_variable(&format!("{WHOLE}|^none$"));
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": most, "pattern": pattern})
         }
-        Leaf::Warmup => json!({"type": ["integer", "string"], "minimum": 0, "maximum": 1000, "pattern": VARIABLE}),
-        Leaf::Seed => json!({"type": ["integer", "string"], "minimum": 0, "pattern": VARIABLE}),
+        Leaf::Warmup => {
+            json!({"type": ["integer", "string"], "minimum": 0, "maximum": 1000, "pattern": or_variable(WHOLE)})
+        }
+        Leaf::Seed => json!({"type": ["integer", "string"], "minimum": 0, "pattern": or_variable(WHOLE)}),
         Leaf::From => json!({"type": "string", "pattern": or_variable(baseline::FROM)}),
-        Leaf::Store => json!({"type": "string", "minLength": 1}),
+        Leaf::Store => json!({"type": any(), "minLength": 1}),
         Leaf::Iterations => {
             let pattern = or_variable(r"^\s*[0-9]+\s*(\.\.\s*[0-9]+\s*)?$");
             json!({"type": ["integer", "string"], "minimum": 1, "pattern": pattern})

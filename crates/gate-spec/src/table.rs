@@ -1,5 +1,6 @@
 //! The field table: every key of a gate spec, once.
 
+use crate::baseline::MOST_RUNS;
 use crate::field::{Field, Kind, Leaf, Least};
 
 const MS: Leaf = Leaf::Time { least: Least::Zero, unit: "ms" };
@@ -440,14 +441,19 @@ const BASELINE: &[Field] = &[
         "from",
         Leaf::From,
         "merge-base",
-        "Which baselines are used; `merge-base`: the newest at or before the commit where the change forked off; `branch:NAME`: the newest in that branch's history; `last:N`: the newest N, whatever they measured; `pin:ID`: that one; a file's name with its folder, or ending in .json or .jsonl: that file.",
+        "Which baselines are used; `merge-base`: the newest at or before the commit where the change forked off; `branch:NAME`: the newest in that branch's history; `last:N`: the newest N, whatever they measured; `pin:ID`: the one whose id is, or begins so; a file's name with its folder, or ending in .json or .jsonl: that file.",
     ),
-    Field::default("runs", Leaf::Count { least: 1, most: 20 }, "5", "How many runs are used at most."),
+    Field::default(
+        "runs",
+        Leaf::Count { least: 1, most: MOST_RUNS },
+        "5",
+        "How many runs are used at most; `last:N` says so itself.",
+    ),
     Field::default(
         "store",
         Leaf::Store,
         ".gate/baselines",
-        "Where baselines are kept: a folder, or `git:REF` for a ref of this repository, such as `git:refs/gate/baselines`.",
+        "Where baselines are kept: a folder, absolute or relative to where gate runs, or `git:REF` for a ref of this repository, such as `git:refs/gate/baselines`.",
     ),
     Field::optional(
         "class",

@@ -20,6 +20,11 @@ mod support {
         paths.into_iter().filter_map(read).collect()
     }
 
+    /// A spec's text as an editor sees it.
+    pub(crate) fn as_json(text: &str) -> Value {
+        json(serde_yaml::from_str(text).unwrap())
+    }
+
     /// YAML as an editor sees it: keys are texts.
     fn json(value: serde_yaml::Value) -> Value {
         match value {
@@ -227,6 +232,44 @@ mod tests {
             "require": ["ttft.p95 < ${LIMIT}", {"check": "${CHECK}", "confidence": "${C}", "waive": {"until": "${U}", "reason": "${R}"}}]
         });
         assert_eq!(wrong(&spec), Vec::<String>::new());
+    }
+
+    /// Whether a spec with these keys reads, and what the schema says against it.
+    fn both(keys: &str) -> (bool, Vec<String>) {
+        let lines = ["version: '1'", "name: 5", "target: {url: https://h}", "require: [e2e.p50 < 1s]"];
+        let kept = lines.into_iter().filter(|line| line.split(':').next() != keys.split(':').next());
+        let text = kept.chain([keys]).collect::<Vec<_>>().join("\n");
+        let reads = gate_spec::resolve("x", &text, &std::collections::BTreeMap::new(), &[]).is_ok();
+        (reads, wrong(&as_json(&text)))
+    }
+
+    #[test]
+    fn numbers_in_quotes_and_texts_like_numbers_are_allowed_where_they_read() {
+        for keys in [
+            "baseline: {runs: '5'}",
+            "baseline: {store: 5}",
+            "baseline: {store: true, class: 5}",
+            "baseline: {store: /var/lib/gate}",
+            "baseline: {from: 'last:05'}",
+            "baseline: {from: ' merge-base '}",
+            "baseline: {from: 'pin:01a229bf86ab', fallback: ['branch:release/1.2', ../main.json]}",
+            "load: {rps: '0.5', warmup: '3', seed: '7', iterations: '30', workers: '1'}",
+            "load: {extend: '200'}",
+            "prompts: {input_tokens: '9'}",
+            "target: {sim: {role_chunk: '0', ttft: '0', faults: {stall: '0'}, buffer: '0', dies_after: '9'}}",
+            "target: {url: https://h, stream: 'false'}",
+            "require: [{check: e2e.p50 < 1s, waive: {until: 2027-01-31, reason: true}}]",
+        ] {
+            assert_eq!(both(keys), (true, Vec::new()), "{keys}");
+        }
+    }
+
+    #[test]
+    fn what_no_baseline_can_be_asked_by_is_not_allowed() {
+        for from in ["last:0", "last:21", "last:", "last:+5", "branch:", "branch:-x", "pin:", "pin:-x", "main", "5"] {
+            let (reads, misfits) = both(&format!("baseline: {{from: '{from}'}}"));
+            assert!(!reads && misfits.iter().any(|misfit| misfit.starts_with("/baseline/from: pattern")), "{from}");
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! evidence of `n / D` independent ones: the error of their mean is `s √(D/n)`,
 //! known with `n/D − 1` degrees of freedom.
 
+use std::iter::Sum;
+
 use crate::series::MAX_LAG;
 use crate::{DesignEffect, Error, Limit, error, student, summary};
 
@@ -30,7 +32,7 @@ impl Mean {
         }
         let summary = summary::summarize(values)?;
         let Some(deviation) = summary.standard_deviation else { return Ok(None) };
-        let effect = design_effect(values, summary.mean);
+        let effect = Resemblance::of(values).design_effect();
         let independent = effect.effective(values.len() as u64);
         Ok(Some(Self {
             value: summary.mean,
@@ -114,19 +116,56 @@ impl Mean {
     }
 }
 
-/// `D = 1 + 2 Σ_{j=1..5} (1 − j/n) r_j` of the values themselves, `r_j = Σ d_i d_{i+j} / Σ d_i²` of the centred
-/// values, clipped to `[1, n/4]`; 1 for constant values.
-pub(crate) fn design_effect(values: &[f64], mean: f64) -> DesignEffect {
-    let n = values.len() as f64;
-    let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    let spread: f64 = centred.iter().map(|d| d * d).sum();
-    if spread == 0.0 {
-        return DesignEffect::NONE;
+/// How much values resemble those that follow them, in one series or, added up, in several of the same kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Resemblance {
+    series: usize,
+    values: usize,
+    /// `Σ d_i²` of the centred values.
+    squares: f64,
+    /// `Σ_{j=1..5} (1 − j/n) Σ d_i d_{i+j}`.
+    products: f64,
+}
+
+impl Resemblance {
+    /// That of values in send order.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        let product = |lag: usize| -> f64 {
+            let pairs = centred.iter().zip(centred.iter().skip(lag));
+            (1.0 - lag as f64 / n) * pairs.map(|(earlier, later)| earlier * later).sum::<f64>()
+        };
+        Self {
+            series: 1,
+            values: values.len(),
+            squares: centred.iter().map(|d| d * d).sum(),
+            products: (1..=MAX_LAG).map(product).sum(),
+        }
     }
-    let correlation = |lag: usize| -> f64 {
-        let pairs = centred.iter().zip(centred.iter().skip(lag));
-        pairs.map(|(earlier, later)| earlier * later).sum::<f64>() / spread
-    };
-    let sum: f64 = (1..=MAX_LAG).map(|lag| (1.0 - lag as f64 / n) * correlation(lag)).sum();
-    DesignEffect::new((1.0 + 2.0 * sum).min(n / 4.0)).unwrap_or(DesignEffect::NONE)
+
+    /// `D = 1 + 2 Σ_{j=1..5} (1 − j/n) r_j`, `r_j = Σ d_i d_{i+j} / Σ d_i²`, clipped to `[1, n/4]` of a series' usual n; 1
+    /// for constant values.
+    #[must_use]
+    pub fn design_effect(self) -> DesignEffect {
+        let most = self.values as f64 / self.series.max(1) as f64 / 4.0;
+        let effect = 1.0 + 2.0 * self.products / self.squares;
+        if effect.is_nan() {
+            return DesignEffect::NONE;
+        }
+        DesignEffect::new(effect.min(most)).unwrap_or(DesignEffect::NONE)
+    }
+}
+
+impl Sum for Resemblance {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            series: sum.series + one.series,
+            values: sum.values + one.values,
+            squares: sum.squares + one.squares,
+            products: sum.products + one.products,
+        })
+    }
 }

@@ -3,7 +3,7 @@
 //! Wilcoxon's signed ranks of the log ratios, with a design effect, and the
 //! Hodges–Lehmann estimate that belongs to them.
 
-use crate::mean::design_effect;
+use crate::mean::Resemblance;
 use crate::{DesignEffect, Error, error};
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::erf::erfc;
@@ -43,6 +43,8 @@ pub struct SignedRank {
     pub n: usize,
     /// `W`, the sum of the signed ranks; positive where the candidate is worse than allowed.
     pub statistic: f64,
+    /// `√V`, its standard deviation at the limit.
+    pub deviation: f64,
     /// How many neighbouring signed ranks carry the evidence of one.
     pub design_effect: DesignEffect,
     /// Evidence that the typical change is worse than allowed: `1 − Φ((W − 1)/√V)`.
@@ -69,15 +71,14 @@ pub fn signed_rank(pairs: &[(f64, f64)], tolerance: f64, worse: Worse) -> Result
         .collect();
     let signed = signed_ranks(&beyond);
     let statistic: f64 = signed.iter().sum();
-    let effect = effect_of(&signed);
-    let variance = effect.value() * signed.iter().map(|rank| rank * rank).sum::<f64>();
+    let effect = Resemblance::of(&signed).design_effect();
+    let deviation = (effect.value() * signed.iter().map(|rank| rank * rank).sum::<f64>()).sqrt();
     let (p_fail, p_pass) = if signed.is_empty() {
         (1.0, 1.0)
     } else {
-        let deviation = variance.sqrt();
         (normal_tail((statistic - 1.0) / deviation), normal_tail(-(statistic + 1.0) / deviation))
     };
-    Ok(SignedRank { n: signed.len(), statistic, design_effect: effect, p_fail, p_pass })
+    Ok(SignedRank { n: signed.len(), statistic, deviation, design_effect: effect, p_fail, p_pass })
 }
 
 /// A typical change, as a factor on the reference.
@@ -108,7 +109,7 @@ pub fn location(pairs: &[(f64, f64)], alpha: f64) -> Option<Ratio> {
     let centre = f64::midpoint(at(averages.div_ceil(2))?, at(averages / 2 + 1)?);
 
     let distances: Vec<f64> = logs.iter().map(|log| log - centre).filter(|d| d.abs() > ROUNDING).collect();
-    let effect = effect_of(&signed_ranks(&distances));
+    let effect = Resemblance::of(&signed_ranks(&distances)).design_effect();
     let size = n as f64;
     let variance = effect.value() * size * (size + 1.0) * (2.0 * size + 1.0) / 6.0;
     // W = 2T − n(n+1)/2 rejects from this many Walsh averages T beyond the change on.
@@ -155,11 +156,6 @@ fn signed_ranks(distances: &[f64]) -> Vec<f64> {
         before += tied.len();
     }
     signed
-}
-
-fn effect_of(signed: &[f64]) -> DesignEffect {
-    let mean = signed.iter().sum::<f64>() / signed.len().max(1) as f64;
-    design_effect(signed, mean)
 }
 
 /// The Walsh average `(x_i + x_j)/2`, `i ≤ j`, of a 1-based rank, without forming all of them: a bisection over the

@@ -92,6 +92,8 @@ pub struct Stored {
     pub freedom: f64,
     /// `s`, the standard deviation of a run's log estimate.
     pub deviation: f64,
+    /// `s √(1 + 1/N)`, that of its distance from the mean of the earlier ones.
+    pub error: f64,
     /// `v`, the part of `s²` that requests explain.
     pub within: f64,
     /// Earlier runs.
@@ -108,8 +110,7 @@ impl Stored {
     /// # Errors
     /// [`Error::Alpha`].
     pub fn bounds(&self, alpha: f64) -> Result<(f64, f64), Error> {
-        let error = self.deviation * spread(self.runs);
-        let margin = student::margin(error::alpha(alpha)?, error, self.freedom);
+        let margin = student::margin(error::alpha(alpha)?, self.error, self.freedom);
         Ok((self.ratio * (-margin).exp(), self.ratio * margin.exp()))
     }
 }
@@ -145,6 +146,7 @@ pub fn stored(
         t: if distance == 0.0 { 0.0 } else { distance / error },
         freedom,
         deviation,
+        error,
         within,
         runs: runs.len(),
         p_fail: student::tail(distance, error, freedom),
@@ -193,6 +195,19 @@ pub fn detectable(deviation: f64, runs: usize) -> f64 {
     /// The normal quantiles of 95 % and 80 %.
     const BOTH: f64 = 2.49;
     (BOTH * deviation * spread(runs)).exp()
+}
+
+/// The same at any level, with no more known of the deviation than so many degrees of freedom tell:
+/// `exp((t_{1 − level} + t_{.8}) s √(1 + 1/N))`.
+///
+/// # Errors
+/// [`Error::Alpha`].
+pub fn detectable_at(level: f64, deviation: f64, freedom: f64, runs: usize) -> Result<f64, Error> {
+    /// How often it is missed.
+    const MISSED: f64 = 0.2;
+    let error = deviation * spread(runs);
+    let margin = student::margin(error::alpha(level)?, error, freedom);
+    Ok((margin + student::margin(MISSED, error, freedom)).exp())
 }
 
 /// `√(1 + 1/N)`: a new run differs from the mean of N by its own noise and theirs.

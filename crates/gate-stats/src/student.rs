@@ -3,6 +3,9 @@
 use crate::beta::regularized;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+/// Degrees of freedom beyond which quantiles change by less than a ten-thousandth.
+const MOST_FREEDOM: f64 = 1e5;
+
 /// `P[T ≥ distance / error]`: half of `I_{ν/(ν+t²)}(ν/2, 1/2)` for a positive distance.
 ///
 /// Without any error it is 0 for a positive distance, else 1.
@@ -20,6 +23,7 @@ pub(crate) fn margin(alpha: f64, error: f64, freedom: f64) -> f64 {
     if error == 0.0 {
         return 0.0;
     }
-    let student = StudentsT::new(0.0, 1.0, freedom);
+    // Far beyond it the inverse is wrong, or does not end.
+    let student = StudentsT::new(0.0, 1.0, freedom.min(MOST_FREEDOM));
     student.map_or(f64::INFINITY, |student| -student.inverse_cdf(alpha) * error)
 }

@@ -1,6 +1,7 @@
 //! Means of requests in send order: against reference values, at the ends of the domain, and under the null.
 #![expect(clippy::unwrap_used, reason = "a missing answer fails the test")]
 
+use gate_stats::mean::Resemblance;
 use gate_stats::{Error, Limit, Mean};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -183,4 +184,27 @@ fn a_skewed_sample_is_not_rejected_above_more_often() {
     };
     let (above, _) = rejected(50, 0.0, exponential);
     assert!(above <= 0.05, "{above}");
+}
+
+#[test]
+fn resemblance_adds_up_over_series() {
+    let alone = |values: &[f64]| Resemblance::of(values).design_effect();
+    assert_eq!(alone(&WAVE), of(&WAVE).design_effect());
+    // Twice the same says the same, wherever it is and however wide.
+    let wider: Vec<f64> = WAVE.iter().map(|value| 5.0 + value).collect();
+    let both: Resemblance = [&WAVE[..], &wider].into_iter().map(Resemblance::of).sum();
+    close(both.design_effect().value(), alone(&WAVE).value());
+    // What alternates takes away from what rises and falls, even where each alone is cut off at 1.
+    let alternating: Vec<f64> = (0..20).map(|i| if i % 2 == 0 { 9.0 } else { 12.0 }).collect();
+    assert_eq!(alone(&alternating).value(), 1.0);
+    let mixed: Resemblance = [&WAVE[..], &alternating].into_iter().map(Resemblance::of).sum();
+    assert!(mixed.design_effect() < alone(&WAVE), "{mixed:?}");
+    // At most a quarter of a series, and nothing of nothing.
+    let rising: Vec<f64> = (0..8).map(f64::from).collect();
+    assert!(alone(&rising).value() <= 2.0);
+    for none in
+        [Resemblance::default(), Resemblance::of(&[]), Resemblance::of(&[3.0; 9]), Resemblance::of(&[f64::NAN; 9])]
+    {
+        assert_eq!(none.design_effect().value(), 1.0);
+    }
 }

@@ -4,7 +4,7 @@
 
 use gate_stats::bounds::{Bounds, mean_share_of, share_of};
 use gate_stats::paired::{location, signed_rank};
-use gate_stats::stored::{LogEstimate, RunNoise, detectable, is_blind, stored, tail_noise, tail_ratio};
+use gate_stats::stored::{LogEstimate, RunNoise, detectable, detectable_at, is_blind, stored, tail_noise, tail_ratio};
 use gate_stats::tail::{exceedances, exceedances_of};
 use gate_stats::{Error, Mean, Quantile, Sorted, Worse, binomial, quantile};
 use rand::{RngExt, SeedableRng};
@@ -334,6 +334,17 @@ fn noise_between_runs_is_drawn_towards_what_was_expected() {
     for (tau, percent) in [(0.03, 8.5), (0.05, 14.6), (0.1, 31.0)] {
         assert!((100.0 * (detectable(tau, 5) - 1.0) - percent).abs() < 0.4, "{tau}: {}", detectable(tau, 5));
     }
+    // With t instead of z, more has to change: 1.8595 + 0.8889 at eight degrees of freedom, and 2.3060 at 97.5 %.
+    for (level, quantiles) in [(0.05, 1.859_548 + 0.888_890), (0.025, 2.306_004 + 0.888_890)] {
+        let found = detectable_at(level, 0.05, 8.0, 5).unwrap();
+        assert!((found - (quantiles * 0.05 * 1.2_f64.sqrt()).exp()).abs() < 1e-6, "{level}: {found}");
+    }
+    // Of endless ones z is left: 1.6449 + 0.8416.
+    for freedom in [1e7, 1e9, f64::INFINITY] {
+        let found = detectable_at(0.05, 0.05, freedom, 5).unwrap();
+        assert!((found - (2.486_475 * 0.05 * 1.2_f64.sqrt()).exp()).abs() < 1e-5, "{freedom}: {found}");
+    }
+    assert!(detectable_at(0.0, 0.05, 8.0, 5).is_err());
     assert!(tail_ratio(0.1, 0.05, 5, Worse::Larger).unwrap() > 1.1);
     assert!(tail_ratio(-0.1, 0.05, 5, Worse::Smaller).unwrap() < 0.9);
 }

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use gate_baseline::{Ask, BaselineError, Choice, Shelf};
-use gate_model::{Baseline, BaselineKey, BaselineStore, DEFINITIONS, ExitCode, GateSpec, Noise, Prior, Run, Verdict};
+use gate_model::{
+    Baseline, BaselineKey, BaselineStore, CheckOutcome, CheckVerdict, DEFINITIONS, ExitCode, GateSpec, Importance,
+    Noise, Prior, Run, Status, Verdict,
+};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -65,7 +68,7 @@ pub(crate) fn choose(spec: &GateSpec, given: &Given, run: Option<&Run>, console:
         None => key_of(spec, console),
     };
     if !given.files.is_empty() {
-        return Ok(gate_baseline::as_given(given.files.clone(), &key));
+        return gate_baseline::as_given(given.files.clone(), &key).map_err(|error| wrong(&error));
     }
     if !spec.needs_baseline() {
         return Ok(Prior::default());
@@ -95,13 +98,33 @@ pub(crate) fn confirm(prior: Prior, run: &Run) -> Prior {
     prior
 }
 
-/// Keeps a run that was just judged, if it is one to compare with and no required check is violated.
-pub(crate) fn save_checked(run: &Run, verdict: &Verdict, console: &Console) -> Result<(), Failure> {
-    let why = match verdict.exit {
-        _ if !verdict.valid => "it is not valid",
-        ExitCode::Violated => "a required check is violated",
-        _ if verdict.report_only => "a required check is violated or not proven",
-        _ => return save(run, verdict, &run.header.spec.baseline.store, console),
+/// Keeps a run that was just judged, if it is one to compare with and no required check is violated. Its verdict is in
+/// this folder.
+pub(crate) fn save_checked(run: &Run, verdict: &Verdict, folder: &Path, console: &Console) -> Result<(), Failure> {
+    let is_violated = |one: &CheckVerdict| {
+        let outcome = match &one.outcome {
+            // Waived for now, it must not become what later runs are held against.
+            CheckOutcome::Waived { otherwise } => otherwise,
+            outcome => outcome,
+        };
+        one.check.importance == Importance::Required && *outcome == CheckOutcome::Violated
+    };
+    let why = match verdict.status {
+        _ if !verdict.valid => "it is not valid (its report says why)",
+        _ if verdict.checks.iter().any(is_violated) => "a required check is violated",
+        Status::CouldNotMeasure => "a required check could not be measured",
+        _ => {
+            let saved = save(run, verdict, &run.header.spec.baseline.store, console);
+            return saved.map_err(|failure| Failure {
+                exit: ExitCode::CouldNotMeasure,
+                message: format!("{}: the run is judged, and not kept: {}", verdict.name, failure.message),
+                hint: Some(format!(
+                    "repair it (pushing a ref needs leave to write, such as `contents: write`), then: gate baseline \
+                     save {}",
+                    folder.join("verdict.json").display()
+                )),
+            });
+        }
     };
     console.people(&format!("{}: this run is not kept as a baseline: {why}\n", verdict.name));
     Ok(())
@@ -114,6 +137,14 @@ pub(crate) fn save(run: &Run, verdict: &Verdict, store: &BaselineStore, console:
     let mut shelf = open(store, console)?;
     shelf.save(&baseline).map_err(|error| wrong(&error))?;
     console.people(&format!("{}: kept as baseline {} in {}\n", verdict.name, baseline.id(), shelf.location()));
+    let why = match &baseline.run.header.commit {
+        None => "it was measured outside a git repository",
+        Some(commit) if commit.dirty => "files differed from their commit when it was measured",
+        Some(_) => return Ok(()),
+    };
+    console.people(&format!(
+        "warning: {why}, so only `last:N`, `pin:ID` and a file choose it, not `merge-base` or `branch:NAME`\n"
+    ));
     Ok(())
 }
 

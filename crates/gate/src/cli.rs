@@ -362,6 +362,9 @@ pub(crate) enum BaselineAction {
         id: String,
         #[command(flatten)]
         shelves: Shelves,
+        /// Protect it no more.
+        #[arg(long)]
+        remove: bool,
     },
     /// Remove old ones.
     Prune {

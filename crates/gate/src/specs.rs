@@ -95,6 +95,11 @@ pub(crate) fn resolve_text(
     Ok(resolved.spec)
 }
 
+/// The name of the gate in a text, where it can be resolved.
+pub(crate) fn name_of(file: &str, text: &str, overlays: &[Overlay]) -> Option<String> {
+    gate_spec::resolve(file, text, &environment(), overlays).ok().map(|resolved| resolved.spec.name)
+}
+
 fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         // A value that is not UTF-8 is set all the same: where it is used, it is refused.

@@ -1,42 +1,118 @@
 //! `--trust base`: a change is judged by the checks of the commit it forked off from.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::Path;
 
-use gate_model::{Finding, GateSpec};
+use gate_baseline::Repository;
+use gate_model::{Finding, GateSpec, SpecChange};
 use gate_spec::Overlay;
 
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::{specs, surroundings};
 
+/// The commit that a change forked off from, with the specs it had in the folders that the change's are in.
+pub(crate) struct Base<'a> {
+    repository: Repository,
+    commit: String,
+    overlays: &'a [Overlay],
+    console: &'a Console,
+    /// The texts by their paths from the root; why one could not be read.
+    texts: BTreeMap<String, Result<String, String>>,
+}
+
 /// A spec that is judged as its base commit wants it, with what the report says of that.
 pub(crate) struct Trusted {
     pub(crate) spec: GateSpec,
-    pub(crate) finding: Option<Finding>,
+    pub(crate) findings: Vec<Finding>,
 }
 
-/// What a spec's checks are at the commit the change forked off from.
-///
-/// # Errors
-/// Where the base cannot be found or its spec not be resolved: nothing is judged by checks nobody vouched for.
-pub(crate) fn base(head: GateSpec, overlays: &[Overlay], console: &Console) -> Result<Trusted, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("--trust base: failed to {error}"))
-            .hint("the job needs a checkout with the commits back to the fork point, such as fetch-depth: 0")
-    };
-    let repository = surroundings::repository().map_err(|error| wrong(&error))?;
-    let base = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
-    let text = match repository.relative(Path::new(&head.file)) {
-        Some(path) => repository.file_at(&base, &path).map_err(|error| wrong(&error))?,
-        None => return Err(Failure::usage(format!("--trust base: {} is not in the repository", head.file))),
-    };
-    let Some(text) = text else {
-        return Ok(Trusted { spec: head, finding: Some(Finding::NotAtBase { base }) });
-    };
-    let name = format!("{} at {}", head.file, base.get(..12).unwrap_or(&base));
-    let of_base = specs::resolve_text(&name, &text, overlays, console)?;
-    let changes = gate_spec::changes(&of_base, &head);
-    let spec = gate_spec::judged_by(&of_base, &head);
-    let finding = (!changes.is_empty()).then_some(Finding::SpecChanged { base, changes });
-    Ok(Trusted { spec, finding })
+impl<'a> Base<'a> {
+    /// Finds the base, and reads the specs it had.
+    ///
+    /// # Errors
+    /// Where there is no base to be found: nothing is judged by checks nobody vouched for.
+    pub(crate) fn find(heads: &[GateSpec], overlays: &'a [Overlay], console: &'a Console) -> Result<Self, Failure> {
+        let wrong = |error: &dyn Display| {
+            Failure::usage(format!("--trust base: failed to {error}"))
+                .hint("the job needs a checkout with the commits back to the fork point, such as fetch-depth: 0")
+        };
+        let repository = surroundings::repository().map_err(|error| wrong(&error))?;
+        let commit = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
+        let mut base = Self { repository, commit, overlays, console, texts: BTreeMap::new() };
+        let paths = heads.iter().map(|head| base.path_of(head)).collect::<Result<BTreeSet<_>, _>>()?;
+        let folders: BTreeSet<&str> =
+            paths.iter().map(|path| path.rsplit_once('/').map_or("", |(folder, _)| folder)).collect();
+        for folder in folders {
+            for path in base.repository.files_at(&base.commit, folder).map_err(|error| wrong(&error))? {
+                if path.ends_with(".yaml") || path.ends_with(".yml") || paths.contains(&path) {
+                    let text = base.repository.file_at(&base.commit, &path).map_err(|error| error.to_string());
+                    base.texts.extend(text.transpose().map(|text| (path, text)));
+                }
+            }
+        }
+        Ok(base)
+    }
+
+    /// A spec with the checks it had at the base: of the gate of this name there, or of the file that it was in.
+    ///
+    /// # Errors
+    /// Where what the base has cannot be resolved.
+    pub(crate) fn judged(&self, head: GateSpec) -> Result<Trusted, Failure> {
+        let own = self.path_of(&head)?;
+        let of_name = self.texts.keys().find(|path| **path != own && self.name_in(path).as_deref() == Some(&head.name));
+        let path = match of_name {
+            Some(moved) if self.name_in(&own).as_deref() != Some(&head.name) => moved,
+            _ => &own,
+        };
+        let Some(text) = self.texts.get(path) else {
+            return Ok(Trusted { spec: head, findings: vec![Finding::NotAtBase { base: self.commit.clone() }] });
+        };
+        let short = self.commit.get(..12).unwrap_or(&self.commit);
+        let name = format!("{path} at {short}");
+        let repair = "a change that repairs it is judged by its own checks, without --trust base";
+        let text = text
+            .as_ref()
+            .map_err(|why| Failure::usage(format!("--trust base: {name}: failed to {why}")).hint(repair))?;
+        let of_base = specs::resolve_text(&name, text, self.overlays, self.console)
+            .map_err(|failure| Failure { hint: Some(repair.to_owned()), ..failure })?;
+        let changes = gate_spec::changes(&of_base, &head);
+        Ok(Trusted {
+            spec: gate_spec::judged_by(&of_base, &head),
+            findings: self.finding(changes).into_iter().collect(),
+        })
+    }
+
+    /// The gates that the base has in these folders and the change has not: removing one is the most that a change can
+    /// loosen.
+    pub(crate) fn removed(&self, heads: &[GateSpec]) -> Vec<SpecChange> {
+        let kept: BTreeSet<String> = heads.iter().filter_map(|head| self.path_of(head).ok()).collect();
+        let gone = self.texts.keys().filter(|path| !kept.contains(*path)).filter_map(|path| {
+            let name = self.name_in(path)?;
+            (!heads.iter().any(|head| head.name == name)).then(|| SpecChange {
+                what: format!("gate {name}"),
+                base: Some(path.clone()),
+                head: None,
+                loosens: true,
+            })
+        });
+        gone.collect()
+    }
+
+    /// What a report says of these changes since the base.
+    pub(crate) fn finding(&self, changes: Vec<SpecChange>) -> Option<Finding> {
+        (!changes.is_empty()).then(|| Finding::SpecChanged { base: self.commit.clone(), changes })
+    }
+
+    fn path_of(&self, head: &GateSpec) -> Result<String, Failure> {
+        self.repository
+            .relative(Path::new(&head.file))
+            .ok_or_else(|| Failure::usage(format!("--trust base: {} is not in the repository", head.file)))
+    }
+
+    /// The name of the gate in a file of the base, where it can be resolved.
+    fn name_in(&self, path: &str) -> Option<String> {
+        specs::name_of(path, self.texts.get(path)?.as_ref().ok()?, self.overlays)
+    }
 }

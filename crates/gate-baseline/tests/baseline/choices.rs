@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use gate_baseline::{Ask, Choice, Repository, Shelf, Surroundings, choose, with_tokens};
+use gate_baseline::{Ask, BaselineError, Choice, Repository, Shelf, Surroundings, choose, with_tokens};
 use gate_model::{Baseline, BaselineFrom, BaselineKey, Commit, Difference, GateSpec, NoBaseline, Noise, PassedOver};
 
-use crate::support::{World, at, commit_in, folder_shelf, git, keep, kept, noted, onto, run_of, spec, the_key};
+use crate::support::{
+    World, at, commit_in, folder_shelf, git, keep, kept, kept_few, noted, onto, run_of, spec, the_key,
+};
 
 fn asking(from: BaselineFrom, fallback: &[BaselineFrom]) -> GateSpec {
     let mut spec = spec();
@@ -16,9 +18,32 @@ fn asking(from: BaselineFrom, fallback: &[BaselineFrom]) -> GateSpec {
 }
 
 fn chosen_by(spec: &GateSpec, shelf: &Shelf, folder: &Path, surroundings: &Surroundings) -> Choice {
+    try_chosen(spec, shelf, folder, surroundings, None).unwrap()
+}
+
+fn try_chosen(
+    spec: &GateSpec,
+    shelf: &Shelf,
+    folder: &Path,
+    surroundings: &Surroundings,
+    run_id: Option<&str>,
+) -> Result<Choice, BaselineError> {
     let repository = Repository::of(folder);
-    let ask = Ask { spec, key: &the_key(), surroundings, folder, run_id: None };
-    choose(&ask, shelf, repository.as_ref()).unwrap()
+    choose(&Ask { spec, key: &the_key(), surroundings, folder, run_id }, shelf, repository.as_ref())
+}
+
+/// Without history, as that of this run where it is one.
+fn chosen_in(folder: &Path, from: BaselineFrom, run_id: Option<&str>) -> Choice {
+    let spec = asking(from, &[]);
+    try_chosen(&spec, &folder_shelf(folder), folder, &Surroundings::default(), run_id).unwrap()
+}
+
+fn pin(id: &str) -> BaselineFrom {
+    BaselineFrom::Pin(id.to_owned())
+}
+
+fn file(path: &str) -> BaselineFrom {
+    BaselineFrom::File(path.to_owned())
 }
 
 fn ids(choice: &Choice) -> Vec<(&str, Option<u32>)> {
@@ -172,8 +197,8 @@ fn a_branch_is_followed_from_its_tip() {
     assert_eq!(choice.prior.chosen.as_ref().unwrap().fork.as_ref(), Some(&main[2]));
     for name in ["gone", "--all", "main~1"] {
         let choice = chosen_by(&asking(branch(name), &[]), &shelf, &work, &onto("main"));
-        let NoBaseline::NoForkPoint(why) = only_why(&choice) else { panic!("{choice:?}") };
-        assert!(why.contains(name), "{why}");
+        let NoBaseline::NoHistory(why) = only_why(&choice) else { panic!("{choice:?}") };
+        assert_eq!(*why, format!("branch `{name}` is not in this clone: fetch it before the gate runs"));
     }
 }
 
@@ -191,7 +216,7 @@ fn without_a_repository_only_history_is_missing() {
     let [first, second, third] = &chosen.passed_over[..] else { panic!("{chosen:?}") };
     for passed in [first, second] {
         assert!(
-            matches!(&passed.why, NoBaseline::NoHistory(why) if why.contains("not a git repository")),
+            matches!(&passed.why, NoBaseline::NoHistory(why) if why.starts_with("failed to find a git repository at")),
             "{passed:?}"
         );
     }
@@ -222,7 +247,86 @@ fn the_first_run_has_none_whatever_is_asked_for() {
     assert_eq!(only_why(&choice), &NoBaseline::NoSuchId);
     let choice =
         chosen_by(&asking(BaselineFrom::File("none.json".to_owned()), &[]), &shelf, &world.work(), &onto("main"));
-    assert_eq!(only_why(&choice), &NoBaseline::NoneSaved);
+    assert_eq!(only_why(&choice), &NoBaseline::NoSuchFile);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_and_the_next_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shelf = folder_shelf(folder.path());
+    shelf.save(&kept("a", 1, None)).unwrap();
+    let around = Surroundings::default();
+    let first = chosen_by(&asking(file("typo.json"), &[BaselineFrom::Last(1)]), &shelf, folder.path(), &around);
+    let missing = PassedOver { from: file("typo.json"), why: NoBaseline::NoSuchFile };
+    assert_eq!(
+        (ids(&first), &first.prior.chosen.as_ref().unwrap().passed_over),
+        (vec![("a", None)], &vec![missing.clone()])
+    );
+    let last = chosen_by(&asking(pin("zz"), &[file("typo.json")]), &shelf, folder.path(), &around);
+    let chosen = last.prior.chosen.unwrap();
+    assert_eq!((chosen.passed_over.len(), &chosen.passed_over[1], chosen.by), (2, &missing, None));
+}
+
+#[test]
+fn runs_of_changed_files_are_why_there_is_none_in_a_history() {
+    let (world, main) = World::with_main(2);
+    let mut shelf = folder_shelf(&world.path("store"));
+    let dirty = |commit: &str| Some(Commit { dirty: true, ..noted(commit, &[]) });
+    shelf.save(&kept("nowhere", 1, None)).unwrap();
+    let choice = || chosen_by(&asking(MERGE_BASE, &[]), &shelf, &world.work(), &onto("main"));
+    assert_eq!(only_why(&choice()), &NoBaseline::NotInHistory { saved: 1, shallow: false }, "of no commit");
+    let mut shelf = folder_shelf(&world.path("store"));
+    shelf.save(&kept("other", 2, dirty(&"f".repeat(40)))).unwrap();
+    let choice = || chosen_by(&asking(MERGE_BASE, &[]), &shelf, &world.work(), &onto("main"));
+    assert_eq!(only_why(&choice()), &NoBaseline::NotInHistory { saved: 2, shallow: false }, "of another history");
+    let mut shelf = folder_shelf(&world.path("store"));
+    shelf.save(&kept("d0", 3, dirty(&main[0]))).unwrap();
+    shelf.save(&kept("d1", 4, dirty(&main[1]))).unwrap();
+    let choice = || chosen_by(&asking(MERGE_BASE, &[]), &shelf, &world.work(), &onto("main"));
+    assert_eq!(only_why(&choice()), &NoBaseline::Dirty { saved: 2 });
+    let mut shelf = folder_shelf(&world.path("store"));
+    shelf.save(&kept("clean", 5, Some(noted(&main[0], &[])))).unwrap();
+    let choice = chosen_by(&asking(MERGE_BASE, &[]), &shelf, &world.work(), &onto("main"));
+    assert_eq!(ids(&choice), [("clean", Some(1))]);
+}
+
+#[test]
+fn baselines_of_too_few_requests_are_passed_over_and_named() {
+    let (world, main) = World::with_main(2);
+    let work = world.work();
+    let mut shelf = folder_shelf(&work);
+    let few = kept_few("few", 9, Some(noted(&main[1], &main[..1])), 19);
+    shelf.save(&few).unwrap();
+    fs::write(work.join("few.json"), serde_json::to_string(&few).unwrap()).unwrap();
+    shelf.save(&kept_few("fewer", 8, Some(noted(&main[1], &main[..1])), 3)).unwrap();
+    let of = |from| chosen_by(&asking(from, &[]), &folder_shelf(&work), &work, &onto("main"));
+    for from in [MERGE_BASE, BaselineFrom::Last(5), pin("few"), file("few.json")] {
+        assert_eq!(only_why(&of(from)), &NoBaseline::TooFewOk { ok: 19, needed: 20 });
+    }
+    shelf.save(&kept_few("enough", 1, Some(noted(&main[0], &[])), 20)).unwrap();
+    assert_eq!(ids(&of(MERGE_BASE)), [("enough", Some(1))]);
+    let choice = of(BaselineFrom::Last(5));
+    assert_eq!((ids(&choice), choice.prior.history.len()), (vec![("enough", None)], 1));
+    let refused: Vec<String> = choice.refused.iter().map(ToString::to_string).collect();
+    assert!(refused[0].ends_with("/few.json`: 19 of its requests were ok, and 20 are needed to compare with"));
+    assert_eq!(refused.len(), 2);
+}
+
+#[test]
+fn a_pin_is_the_beginning_of_one_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shelf = folder_shelf(folder.path());
+    for (minute, id) in ["01a2-b", "01a3-c", "01a3-d", "01a3"].into_iter().enumerate() {
+        shelf.save(&kept(id, minute as u32, None)).unwrap();
+    }
+    let of = |id: &str| chosen_in(folder.path(), pin(id), None);
+    for (beginning, id) in [("01a2", "01a2-b"), ("01a2-b", "01a2-b"), ("01a3-c", "01a3-c"), ("01a3", "01a3")] {
+        assert_eq!(ids(&of(beginning)), [(id, None)], "{beginning}");
+    }
+    assert_eq!(only_why(&of("1a2")), &NoBaseline::NoSuchId);
+    let spec = asking(pin("01a"), &[]);
+    let error = try_chosen(&spec, &shelf, folder.path(), &Surroundings::default(), None).unwrap_err().to_string();
+    assert!(error.contains("`pin:01a`") && error.contains("4 begin so") && error.contains("01a3-d"), "{error}");
 }
 
 #[test]
@@ -266,7 +370,9 @@ fn another_key_is_no_baseline_and_what_differs_is_named() {
     };
     let choice = choose(&ask, &shelf, Repository::of(&world.work()).as_ref()).unwrap();
     let NoBaseline::Differs(differences) = only_why(&choice) else { panic!("{choice:?}") };
-    assert_eq!(differences[2], differs("prompts.system", "", &format!("\"{}…", "é".repeat(119))));
+    let [.., system] = &differences[..] else { panic!("{differences:?}") };
+    assert_eq!((system.what.as_str(), system.baseline.as_str()), ("prompts.system", ""));
+    assert!(system.run.starts_with("\"sha256:") && system.run.len() == 73, "{}", system.run);
     let choice = chosen_by(&asking(BaselineFrom::Pin("older".to_owned()), &[]), &shelf, &world.work(), &onto("main"));
     assert_eq!(only_why(&choice), &NoBaseline::Differs(vec![differs("load.warmup", "1", "5")]));
 }
@@ -325,6 +431,12 @@ fn a_run_that_was_saved_is_not_its_own_baseline() {
     let choice = choose(&ask, &shelf, Repository::of(folder.path()).as_ref()).unwrap();
     assert_eq!(ids(&choice), [("a", None)]);
     assert_eq!(choice.prior.history.len(), 1);
+    let alone = tempfile::tempdir().unwrap();
+    folder_shelf(alone.path()).save(&kept("b", 2, None)).unwrap();
+    fs::write(alone.path().join("b.json"), serde_json::to_string(&kept("b", 2, None)).unwrap()).unwrap();
+    for from in [BaselineFrom::Last(5), pin("b"), file("b.json")] {
+        assert_eq!(only_why(&chosen_in(alone.path(), from, Some("b"))), &NoBaseline::Itself);
+    }
 }
 
 #[test]
@@ -345,8 +457,15 @@ fn corrupt_files_are_named_and_the_next_ones_used() {
     refused.sort_unstable();
     assert_eq!(refused, ["a2.json", "a3.json", "noise.json"], "each once");
     fs::write(keys.join("a1.json"), serde_json::to_string(&odd).unwrap().replace("\"a2\"", "\"a1\"")).unwrap();
+    fs::write(folder.path().join(".gate/baselines/chat/notes.md"), "no baseline, and none that was saved").unwrap();
+    for (from, files) in [(BaselineFrom::Last(1), 3), (pin("a3"), 1)] {
+        let choice = chosen_by(&asking(from, &[]), &shelf, folder.path(), &Surroundings::default());
+        assert_eq!(only_why(&choice), &NoBaseline::AllRefused { files });
+        assert_eq!(choice.refused.len(), 5, "what calibration found and the notes too");
+    }
+    fs::remove_dir_all(&keys).unwrap();
     let choice = chosen_by(&asking(BaselineFrom::Last(1), &[]), &shelf, folder.path(), &Surroundings::default());
-    assert_eq!(only_why(&choice), &NoBaseline::NoneSaved);
+    assert_eq!((only_why(&choice), choice.refused.len()), (&NoBaseline::NoneSaved, 1));
 }
 
 #[test]

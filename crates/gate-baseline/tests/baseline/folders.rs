@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gate_baseline::{BaselineError, Shelf};
 use gate_model::{BASELINE_SCHEMA, BaselineKey, BaselineStore, Noise};
 
-use crate::support::{at, folder_shelf, ids, keep, kept, run_of, spec, the_key};
+use crate::support::{World, at, folder_shelf, ids, keep, kept, run_of, spec, the_key};
 
 fn store(folder: &Path) -> std::path::PathBuf {
     folder.join(".gate/baselines")
@@ -29,7 +29,7 @@ fn what_is_saved_is_listed_newest_first_and_loaded_whole() {
     assert_eq!(ids(&shelf), ["c", "b", "a"]);
     assert_eq!(shelf.load("chat", "b").unwrap(), kept("b", 2, None));
     let entry = &shelf.list("chat").unwrap().entries[0];
-    assert_eq!((entry.requests, entry.started.as_str(), entry.pinned), (2, at(3).as_str(), false));
+    assert_eq!((entry.requests, entry.ok, entry.started.as_str(), entry.pinned), (20, 20, at(3).as_str(), false));
     assert_eq!((entry.hash.clone(), entry.tokens.as_deref()), (the_key().hash, Some(r#"["usage"]"#)));
     assert_eq!(shelf.gates().unwrap(), ["chat"]);
     assert!(matches!(shelf.load("chat", "z"), Err(BaselineError::NoSuchId { .. })));
@@ -195,6 +195,104 @@ fn prune_keeps_the_newest_of_each_key_and_what_is_pinned() {
     assert_eq!(left, [("a4", false), ("a3", false), ("b2", false), ("b1", false), ("a0", true)]);
     assert!(key_folder(folder.path()).join("bad.json").exists(), "what is not ours is left alone");
     assert!(shelf.prune("chat", 2).unwrap().is_empty());
+}
+
+#[test]
+fn what_cannot_be_used_is_neither_counted_nor_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shelf = folder_shelf(folder.path());
+    (1..4).for_each(|minute| shelf.save(&kept(&format!("a{minute}"), minute, None)).unwrap());
+    // JSON of the right form, whose newest run lost its samples.
+    let mut damaged = kept("a3", 3, None);
+    damaged.run.samples.clear();
+    fs::write(key_folder(folder.path()).join("a3.json"), serde_json::to_string(&damaged).unwrap()).unwrap();
+    let listing = shelf.list("chat").unwrap();
+    assert_eq!(listing.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a2", "a1"]);
+    assert!(listing.entries.iter().all(|entry| shelf.load("chat", &entry.id).is_ok()), "what is listed can be used");
+    let [refused] = &listing.refused[..] else { panic!("{:?}", listing.refused) };
+    assert!(refused.file.ends_with("a3.json") && refused.why.contains("0 are recorded"), "{refused}");
+    assert_eq!(shelf.prune("chat", 1).unwrap(), ["a1"]);
+    assert_eq!(shelf.list("chat").unwrap().entries[0].id, "a2");
+    assert!(key_folder(folder.path()).join("a3.json").exists());
+}
+
+#[test]
+fn a_pin_is_set_and_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shelf = folder_shelf(folder.path());
+    (1..4).for_each(|minute| shelf.save(&kept(&format!("a{minute}"), minute, None)).unwrap());
+    shelf.pin("chat", "a1").unwrap();
+    assert_eq!(shelf.prune("chat", 1).unwrap(), ["a2"]);
+    shelf.unpin("chat", "a1").unwrap();
+    shelf.unpin("chat", "a3").unwrap();
+    assert!(matches!(shelf.unpin("chat", "zz"), Err(BaselineError::NoSuchId { .. })));
+    assert_eq!(shelf.prune("chat", 1).unwrap(), ["a1"]);
+    assert_eq!(ids(&shelf), ["a3"]);
+}
+
+#[test]
+fn whoever_pins_while_another_prunes_keeps_the_baseline() {
+    for round in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut shelf = folder_shelf(folder.path());
+        (1..6).for_each(|minute| shelf.save(&kept(&format!("a{minute}"), minute, None)).unwrap());
+        let is_pinned = std::thread::scope(|scope| {
+            scope.spawn(|| folder_shelf(folder.path()).prune("chat", 1).unwrap());
+            folder_shelf(folder.path()).pin("chat", "a1").is_ok()
+        });
+        assert_eq!(ids(&shelf).contains(&"a1".to_owned()), is_pinned, "round {round}");
+    }
+}
+
+#[test]
+fn a_folder_of_other_things_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |path: &str| Shelf::open(&BaselineStore::Folder(path.to_owned()), folder.path());
+    fs::create_dir_all(folder.path().join("empty")).unwrap();
+    fs::write(folder.path().join("empty/.gitkeep"), "").unwrap();
+    for path in ["none", "empty"] {
+        assert_eq!(open(path).unwrap().warning(), None, "{path}");
+    }
+    folder_shelf(folder.path()).save(&kept("a", 1, None)).unwrap();
+    assert_eq!(open(".gate/baselines").unwrap().warning(), None);
+    let mut shelf = open(".gate").unwrap();
+    let warning = shelf.warning().unwrap().to_owned();
+    assert!(warning.contains("`.gate` holds other things and no baselines"), "{warning}");
+    assert!(ids(&shelf).is_empty());
+    shelf.save(&kept("b", 2, None)).unwrap();
+    assert_eq!(open(".gate").unwrap().warning(), None, "now it holds some");
+}
+
+#[test]
+fn what_is_no_folder_is_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let mut cases = vec![("file", "it is no folder"), ("file/below", "it is below a file")];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+        cases.push(("link", "it is a link that leads nowhere"));
+    }
+    for (path, words) in cases {
+        let error = Shelf::open(&BaselineStore::Folder(path.to_owned()), folder.path()).unwrap_err().to_string();
+        assert!(error.contains(path) && error.contains(words) && error.contains("name a folder"), "{error}");
+    }
+}
+
+#[test]
+fn a_store_at_the_root_of_the_repository_is_told_in_a_folder_below() {
+    let (world, _) = World::with_main(1);
+    let below = world.work().join("services/chat");
+    fs::create_dir_all(&below).unwrap();
+    assert_eq!(folder_shelf(&below).warning(), None);
+    folder_shelf(&world.work()).save(&kept("a", 1, None)).unwrap();
+    assert_eq!(folder_shelf(&world.work()).warning(), None);
+    let shelf = folder_shelf(&below);
+    let warning = shelf.warning().unwrap();
+    let root = world.work().canonicalize().unwrap();
+    assert!(warning.contains("is not in this folder") && warning.contains(root.to_str().unwrap()), "{warning}");
+    folder_shelf(&below).save(&kept("b", 2, None)).unwrap();
+    assert_eq!(folder_shelf(&below).warning(), None, "it has a store of its own");
 }
 
 #[test]

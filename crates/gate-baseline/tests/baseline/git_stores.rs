@@ -116,6 +116,120 @@ fn pins_noise_and_prune_work_in_a_ref_too() {
 }
 
 #[test]
+fn a_pin_and_a_removal_that_meet_leave_the_baseline() {
+    let (world, _) = World::with_main(1);
+    let (work, other) = (world.work(), world.clone("other", &[]));
+    let mut shelf = git_shelf(&work);
+    (0..4).for_each(|minute| shelf.save(&kept(&format!("a{minute}"), minute, None)).unwrap());
+    // Each sees the store as it was before the other came.
+    let (mut pins, mut prunes) = (git_shelf(&work), git_shelf(&other));
+    pins.pin("chat", "a0").unwrap();
+    assert_eq!(prunes.prune("chat", 2).unwrap(), ["a1"], "the pin was first");
+    let (mut pins, mut prunes) = (git_shelf(&work), git_shelf(&other));
+    assert_eq!(prunes.prune("chat", 1).unwrap(), ["a2"]);
+    pins.pin("chat", "a2").unwrap();
+    for folder in [&work, &other] {
+        let listing = git_shelf(folder).list("chat").unwrap();
+        let left: Vec<_> = listing.entries.iter().map(|entry| (entry.id.as_str(), entry.pinned)).collect();
+        assert_eq!(left, [("a3", false), ("a2", true), ("a0", true)], "the removal was first, and is undone");
+    }
+    git_shelf(&work).unpin("chat", "a0").unwrap();
+    assert_eq!(git_shelf(&other).prune("chat", 1).unwrap(), ["a0"]);
+}
+
+#[test]
+fn what_a_clone_kept_alone_is_read_beside_its_remote() {
+    let (world, _) = World::with_main(1);
+    let (work, other) = (world.work(), world.clone("other", &[]));
+    git(&work, &["remote", "remove", "origin"]);
+    let noise = |tau: f64| Noise { runs: 3, found: at(1), tau: [("tpot.p50".to_owned(), tau)].into() };
+    let mut alone = git_shelf(&work);
+    alone.save(&kept("a", 1, None)).unwrap();
+    alone.save(&kept("b", 2, None)).unwrap();
+    alone.save(&kept("old", 0, None)).unwrap();
+    alone.save_noise("chat", &the_key(), &noise(0.02)).unwrap();
+    git(&work, &["remote", "add", "origin", &world.url()]);
+    assert_eq!(ids(&git_shelf(&work)), ["b", "a", "old"], "the remote has no such ref yet");
+    assert_eq!(git_shelf(&work).gates().unwrap(), ["chat"]);
+    let mut theirs = git_shelf(&other);
+    theirs.save(&kept("x", 9, None)).unwrap();
+    theirs.save_noise("chat", &the_key(), &noise(0.05)).unwrap();
+    let shelf = git_shelf(&work);
+    assert_eq!((ids(&shelf).join(" "), shelf.warning()), ("x b a old".to_owned(), None));
+    assert_eq!(shelf.noise("chat", &the_key()).unwrap(), Some(noise(0.02)), "ours first");
+    assert_eq!(shelf.load("chat", "a").unwrap(), kept("a", 1, None));
+    assert_eq!(ids(&git_shelf(&other)), ["x"], "reading pushes nothing");
+    assert_eq!(
+        git_shelf(&work).prune("chat", 2).unwrap(),
+        ["a", "old"],
+        "what nobody else has is removed all the same"
+    );
+    assert_eq!(ids(&git_shelf(&other)), ["x", "b"]);
+    // A clone that is only behind has nothing of its own.
+    git_shelf(&other).prune("chat", 1).unwrap();
+    assert_eq!(ids(&git_shelf(&work)), ["x"]);
+
+    let (world, _) = World::with_main(1);
+    git(&world.work(), &["remote", "remove", "origin"]);
+    let mut alone = git_shelf(&world.work());
+    (0..3).for_each(|minute| alone.save(&kept(&format!("a{minute}"), minute, None)).unwrap());
+    git(&world.work(), &["remote", "add", "origin", &world.url()]);
+    assert_eq!(git_shelf(&world.work()).prune("chat", 1).unwrap(), ["a1", "a0"]);
+    assert_eq!(ids(&git_shelf(&world.clone("other", &[]))), ["a2"]);
+}
+
+#[test]
+fn a_ref_of_other_things_is_refused_and_left_alone() {
+    let (world, main) = World::with_main(1);
+    let work = world.work();
+    let blob = git(&work, &["hash-object", "-w", "m0.txt"]);
+    git(&work, &["tag", "-a", "v1", "-m", "v1", &main[0]]);
+    let tag = git(&work, &["rev-parse", "refs/tags/v1"]);
+    for (id, words) in [(&blob, "a blob stands there"), (&tag, "a tag stands"), (&main[0], "a commit of other things")]
+    {
+        let is_refused = |folder: &Path, place: &str| {
+            let error = open(REF, folder).unwrap_err();
+            assert!(matches!(error, BaselineError::Unusable { .. }), "{error}");
+            let error = error.to_string();
+            assert!(error.contains(&format!("git:{REF}")) && error.contains(words) && error.contains(place), "{error}");
+        };
+        git(&work, &["update-ref", REF, id]);
+        is_refused(&work, " in this clone");
+        git(&work, &["push", "--quiet", "origin", &format!("{id}:{REF}")]);
+        is_refused(&work, "");
+        git(&work, &["update-ref", "-d", REF]);
+        is_refused(&work, " at `origin`");
+        assert_eq!(git(&world.path("remote.git"), &["rev-parse", REF]), **id, "{words}");
+        git(&world.path("remote.git"), &["update-ref", "-d", REF]);
+    }
+    // Put there while a shelf is open.
+    let mut shelf = git_shelf(&work);
+    git(&work, &["push", "--quiet", "origin", &format!("{}:{REF}", main[0])]);
+    assert!(matches!(shelf.save(&kept("a", 1, None)), Err(BaselineError::Unusable { .. })));
+}
+
+#[test]
+fn refs_that_leave_no_room_are_named_at_once() {
+    let (world, main) = World::with_main(1);
+    let work = world.work();
+    for (taken, store) in [(REF.to_owned(), format!("{REF}/sub")), (format!("{REF}/sub"), REF.to_owned())] {
+        let is_refused = || {
+            let error = open(&store, &work).unwrap_err().to_string();
+            assert!(error.contains(&format!("there is a ref `{taken}`, and git cannot have both")), "{error}");
+        };
+        git(&work, &["update-ref", &taken, &main[0]]);
+        is_refused();
+        git(&work, &["push", "--quiet", "origin", &taken]);
+        git(&work, &["update-ref", "-d", &taken]);
+        is_refused();
+        git(&world.path("remote.git"), &["update-ref", "-d", &taken]);
+        assert!(open(&store, &work).is_ok());
+    }
+    git(&work, &["update-ref", &format!("{REF}-beside"), &main[0]]);
+    assert!(open(REF, &work).is_ok());
+}
+
+#[test]
 fn without_a_remote_the_ref_of_the_clone_is_the_store() {
     let (world, main) = World::with_main(1);
     let work = world.work();
@@ -203,11 +317,13 @@ fn a_remote_that_refuses_is_named_at_once() {
     let (world, _) = World::with_main(1);
     let hook = world.path("remote.git/hooks/pre-receive");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, "#!/bin/sh\necho no entry >&2\nexit 1\n").unwrap();
+    fs::write(&hook, "#!/bin/sh\necho ask https://me:s3cret@h.example >&2\nprintf '1\\n\\n2\\n3\\n' >&2\nexit 1\n")
+        .unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     let error = git_shelf(&world.work()).save(&kept("a", 1, None)).unwrap_err();
     assert!(matches!(&error, BaselineError::Remote { does: "push", .. }), "{error}");
-    assert!(error.to_string().contains("pre-receive hook declined"), "{error}");
+    let error = error.to_string();
+    assert!(error.ends_with("(pre-receive hook declined): ask https://***@h.example; 1; 2"), "{error}");
     assert!(git_command(&world.work(), &["show-ref", "--verify", REF]).output().unwrap().stdout.is_empty());
 }
 

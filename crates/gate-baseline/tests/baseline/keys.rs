@@ -1,12 +1,12 @@
 //! What belongs to the key, and what is kept of a run.
 
-use gate_baseline::{BaselineError, baseline, key, with_tokens};
+use gate_baseline::{BaselineError, as_given, baseline, key, with_tokens};
 use gate_model::{
     Api, Arrivals, Cache, Clock, Connections, DEFINITIONS, Endpoint, GateSpec, Http, Iterations, Length, Nanos,
-    Outcome, OutputLength, Pace, PerSecond, Secret, Shape, TokenPolicy,
+    NoBaseline, Outcome, OutputLength, Override, Pace, PerSecond, Secret, Shape, TokenPolicy,
 };
 
-use crate::support::{keep, run_of, spec, the_key, verdict_of};
+use crate::support::{folder_shelf, keep, run_of, spec, the_key, verdict_of};
 
 fn hash_with(change: impl FnOnce(&mut GateSpec)) -> String {
     let mut spec = spec();
@@ -95,7 +95,7 @@ fn parts_are_canonical_json() {
     );
     assert_eq!((key.parts["target.api"].as_str(), key.parts["definitions"].as_str()), (r#""openai-chat""#, "1"));
     // Another hash of the same gate would make every stored run unusable.
-    assert_eq!(key.hash, "71c3a6d37006be4b16fe8cfe2ef008d746cd194afc54d530efd0988dc4087275");
+    assert_eq!(key.hash, "ee3fda366ce4b553eadec4b7a0c6460cc1e8e09e1d71c014c50a66bbb4468287");
 }
 
 #[test]
@@ -104,6 +104,7 @@ fn tokens_are_a_part_and_not_in_the_hash() {
     let counted = |run: &gate_model::Run| with_tokens(the_key(), run);
     assert_eq!(counted(&run).parts["tokens"], r#"["usage"]"#);
     assert_eq!(counted(&run).hash, the_key().hash);
+    run.samples.truncate(2);
     run.samples[1].usage = None;
     assert_eq!(counted(&run).parts["tokens"], r#"["estimated","usage"]"#);
     run.samples[1].outcome = Outcome::Http5xx;
@@ -123,6 +124,44 @@ fn all_but_the_times_of_tokens_is_kept() {
     assert_eq!(kept.run, without);
     assert_eq!(kept.key, with_tokens(the_key(), &run));
     assert_eq!(kept.id(), "r");
+}
+
+#[test]
+fn what_a_person_wrote_is_kept_as_a_hash() {
+    const TEXT: &str = "You are the butler of Miss Marple.";
+    const HASH: &str = "sha256:a3d05f5e1e4dd58711e98b2443646932a1bdf5a53d43ff238aadbb70d837311c";
+    let mut told = spec();
+    told.prompts.system = Some(TEXT.to_owned());
+    let change = |path: &str| Override { flag: "--set".to_owned(), path: path.to_owned(), value: TEXT.to_owned() };
+    told.overrides = vec![change("prompts.system"), change("load.rps")];
+    let run = run_of(&told, "r", "2026-11-01T00:00:00Z", None);
+    let kept = keep(&run);
+    assert_eq!(kept.key, with_tokens(key(&told, DEFINITIONS), &run));
+    assert_eq!(kept.key.hash, key(&kept.run.header.spec, DEFINITIONS).hash, "and has the same key from then on");
+    assert_ne!(kept.key.hash, the_key().hash);
+    assert_eq!(kept.key.parts["prompts.system"], format!("\"{HASH}\""));
+    let spec = &kept.run.header.spec;
+    assert_eq!((spec.prompts.system.as_deref(), spec.overrides[0].value.as_str()), (Some(HASH), HASH));
+    assert_eq!(spec.overrides[1], change("load.rps"), "others say what they said");
+    let mut without = kept.clone();
+    without.run.header.spec.overrides.clear();
+    let text = serde_json::to_string(&without).unwrap();
+    assert!(!text.contains("Marple"), "{text}");
+
+    // What it differs in does not say it either, even where an older file does.
+    let folder = tempfile::tempdir().unwrap();
+    let mut shelf = folder_shelf(folder.path());
+    shelf.save(&kept).unwrap();
+    assert_eq!(shelf.load("chat", "r").unwrap(), kept);
+    let prior =
+        |baseline: &gate_model::Baseline| as_given(vec![("f".to_owned(), baseline.clone())], &the_key()).unwrap();
+    let mut older = kept.clone();
+    older.key.parts.insert("prompts.system".to_owned(), format!("\"{TEXT}\""));
+    for (baseline, shown) in [(&kept, format!("\"{HASH}\"")), (&older, "a text".to_owned())] {
+        let chosen = prior(baseline).chosen.unwrap();
+        let NoBaseline::Differs(differences) = &chosen.passed_over[0].why else { panic!("{chosen:?}") };
+        assert_eq!(differences.iter().find(|it| it.what == "prompts.system").unwrap().baseline, shown);
+    }
 }
 
 #[test]

@@ -6,10 +6,11 @@ use gate_model::{
     PassedOver, Prior, Reached, Run,
 };
 
-use crate::support::{at, keep, kept, run_of, spec, the_key};
+use crate::support::{at, keep, kept, kept_few, run_of, spec, the_key};
 
 fn prior_of(baselines: Vec<Baseline>) -> Prior {
-    let mut prior = as_given(baselines.iter().map(|kept| (kept.id().to_owned(), kept.clone())).collect(), &the_key());
+    let files = baselines.iter().map(|kept| (kept.id().to_owned(), kept.clone())).collect();
+    let mut prior = as_given(files, &the_key()).unwrap();
     assert_eq!(prior.baselines, baselines);
     prior.history = baselines;
     prior.chosen = Some(BaselineUse { by: Some(BaselineFrom::Last(5)), ..prior.chosen.unwrap() });
@@ -52,7 +53,61 @@ fn a_run_is_not_compared_with_itself() {
     let run = run_of(&spec(), "a", &at(1), None);
     let prior = confirm(prior_of(vec![kept("a", 1, None)]), &run);
     assert!(prior.baselines.is_empty());
-    assert_eq!(prior.chosen.unwrap().passed_over[0].why, NoBaseline::NoneSaved);
+    let chosen = prior.chosen.unwrap();
+    assert_eq!(chosen.passed_over, [PassedOver { from: BaselineFrom::Last(5), why: NoBaseline::Itself }]);
+}
+
+#[test]
+fn files_that_all_fall_away_say_why() {
+    let run = run_of(&spec(), "a", &at(1), None);
+    let given = |name: &str, baseline: Baseline| {
+        confirm(as_given(vec![(name.to_owned(), baseline)], &the_key()).unwrap(), &run).chosen.unwrap()
+    };
+    let file = |name: &str| BaselineFrom::File(name.to_owned());
+    let itself = given("a.jsonl", kept("a", 1, None));
+    assert_eq!(itself.passed_over, [PassedOver { from: file("a.jsonl"), why: NoBaseline::Itself }]);
+    let other = given("b.json", keep(&estimated("b", 2)));
+    let [PassedOver { from, why: NoBaseline::Differs(differences) }] = &other.passed_over[..] else {
+        panic!("{other:?}");
+    };
+    assert_eq!((from, differences[0].what.as_str(), other.used.len()), (&file("b.json"), "tokens", 0));
+}
+
+#[test]
+fn baselines_of_too_few_requests_are_not_used() {
+    let files = vec![("few".to_owned(), kept_few("a", 1, None, 19)), ("enough".to_owned(), kept_few("b", 2, None, 20))];
+    let prior = as_given(files, &the_key()).unwrap();
+    let why = NoBaseline::TooFewOk { ok: 19, needed: 20 };
+    let chosen = prior.chosen.as_ref().unwrap();
+    assert_eq!(chosen.passed_over, [PassedOver { from: BaselineFrom::File("few".to_owned()), why: why.clone() }]);
+    assert_eq!(prior.baselines.iter().map(Baseline::id).collect::<Vec<_>>(), ["b"]);
+
+    let mut prior = prior_of(vec![kept("b", 2, None)]);
+    prior.baselines = vec![kept_few("b", 2, None, 0)];
+    let prior = confirm(prior, &run_of(&spec(), "now", &at(9), None));
+    let why = NoBaseline::TooFewOk { ok: 0, needed: 20 };
+    assert_eq!(prior.chosen.unwrap().passed_over, [PassedOver { from: BaselineFrom::Last(5), why }]);
+    assert!(prior.baselines.is_empty());
+}
+
+#[test]
+fn a_run_is_given_once() {
+    let given = |files: Vec<(&str, Baseline)>| {
+        as_given(files.into_iter().map(|(name, kept)| (name.to_owned(), kept)).collect(), &the_key())
+    };
+    let mut copied = kept("a", 1, None);
+    copied.run.header.run_id = "imported-again".to_owned();
+    for same in [kept("a", 5, None), copied] {
+        let error =
+            given(vec![("x.json", kept("a", 1, None)), ("o", kept("o", 2, None)), ("y.json", same)]).unwrap_err();
+        assert!(matches!(error, BaselineError::SameRun { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("`x.json` and `y.json`: both are run a"), "{error}");
+    }
+    let many = |count: u32| (0..count).map(|number| ("f", kept(&format!("a{number}"), number, None))).collect();
+    assert_eq!(given(many(20)).unwrap().baselines.len(), 20);
+    let error = given(many(21)).unwrap_err().to_string();
+    assert!(error.contains("21 files") && error.contains("at most 20"), "{error}");
 }
 
 #[test]
@@ -104,7 +159,7 @@ fn files_that_are_named_are_used_as_given_where_their_key_agrees() {
     let differing = keep(&run_of(&other, "b", &at(2), None));
     let files = [("one", kept("a", 1, None)), ("two", differing), ("three", imported)];
     let key = with_tokens(the_key(), &run_of(&spec(), "now", &at(9), None));
-    let prior = as_given(files.map(|(name, kept)| (name.to_owned(), kept)).into(), &key);
+    let prior = as_given(files.map(|(name, kept)| (name.to_owned(), kept)).into(), &key).unwrap();
     let chosen = prior.chosen.unwrap();
     assert_eq!((chosen.store.as_str(), chosen.by), ("one, two, three", None));
     assert_eq!(chosen.used.iter().map(|used| used.id.as_str()).collect::<Vec<_>>(), ["a", "c"]);

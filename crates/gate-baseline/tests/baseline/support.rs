@@ -14,10 +14,13 @@ use tempfile::TempDir;
 /// The ref that git stores are tested with.
 pub(crate) const REF: &str = "refs/gate/baselines";
 
+/// As many as a run must have answered to be compared with.
+pub(crate) const REQUESTS: u32 = 20;
+
 pub(crate) fn spec() -> GateSpec {
     let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
     spec.load.pace = Pace::Open { rate: PerSecond(2.0), cap: None };
-    spec.load.iterations = Iterations::Fixed(2);
+    spec.load.iterations = Iterations::Fixed(REQUESTS);
     spec.target.model = Some("small".to_owned());
     spec
 }
@@ -26,20 +29,22 @@ pub(crate) fn the_key() -> BaselineKey {
     key(&spec(), DEFINITIONS)
 }
 
-/// A run of this gate: two requests, ended as planned, tokens by the server's usage.
+/// A run of this gate: ended as planned, tokens by the server's usage.
 pub(crate) fn run_of(spec: &GateSpec, id: &str, started: &str, commit: Option<Commit>) -> Run {
+    // No two runs have the same times.
+    let own = i64::from(id.bytes().fold(0_u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(u16::from(byte))));
     let planned = |index: u32| PlannedRequest {
         index,
         at: Nanos::from_millis(500 * i64::from(index)),
         ..PlannedRequest::default()
     };
-    let requests = vec![planned(0), planned(1)];
-    let plan = Plan::new(spec, vec![2], requests.clone());
+    let requests: Vec<PlannedRequest> = (0..REQUESTS).map(planned).collect();
+    let plan = Plan::new(spec, vec![REQUESTS], requests.clone());
     let samples = requests.iter().map(|planned| {
-        let at = |millis: i64| Some(planned.at + Nanos::from_millis(millis));
-        let mut sample = Sample { start: at(0), ..Sample::unsent(planned) };
-        sample.first_event = at(100);
-        (0..5).for_each(|token| sample.record_token(planned.at + Nanos::from_millis(100 + 10 * token)));
+        let at = |millis: i64| planned.at + Nanos(own) + Nanos::from_millis(millis);
+        let mut sample = Sample { start: Some(planned.at), ..Sample::unsent(planned) };
+        sample.first_event = Some(at(100));
+        (0..5).for_each(|token| sample.record_token(at(100 + 10 * token)));
         sample.outcome = Outcome::Ok;
         sample.usage = Some(Usage { output: Some(5), ..Usage::default() });
         sample
@@ -49,8 +54,8 @@ pub(crate) fn run_of(spec: &GateSpec, id: &str, started: &str, commit: Option<Co
     let header = RunHeader { commit, host: Some(host), ..RunHeader::new(spec.clone(), &plan, "0.1.0", id, started) };
     let end = RunEnd {
         reason: EndReason::Completed,
-        sent: 2,
-        at: Nanos::from_secs(1),
+        sent: REQUESTS,
+        at: Nanos::from_secs(10),
         epoch_unix: None,
         health: Health::default(),
         switched_to: None,
@@ -84,10 +89,10 @@ pub(crate) fn verdict_of(run: &Run) -> Verdict {
             model: None,
             scenarios: header.scenarios.clone(),
             looks: header.looks.clone(),
-            decided_at: Some(2),
-            planned: 2,
-            sent: 2,
-            judged: 2,
+            decided_at: Some(REQUESTS),
+            planned: REQUESTS,
+            sent: REQUESTS,
+            judged: REQUESTS,
             outcomes: Vec::new(),
             duration: Nanos::from_secs(1),
             pace: None,
@@ -116,6 +121,13 @@ pub(crate) fn keep(run: &Run) -> Baseline {
 /// A baseline of the usual gate, of this minute and commit.
 pub(crate) fn kept(id: &str, minute: u32, commit: Option<Commit>) -> Baseline {
     keep(&run_of(&spec(), id, &at(minute), commit))
+}
+
+/// The same of which only so many requests were ok.
+pub(crate) fn kept_few(id: &str, minute: u32, commit: Option<Commit>, ok: usize) -> Baseline {
+    let mut baseline = kept(id, minute, commit);
+    baseline.run.samples.iter_mut().skip(ok).for_each(|sample| sample.outcome = Outcome::Http5xx);
+    baseline
 }
 
 pub(crate) fn at(minute: u32) -> String {

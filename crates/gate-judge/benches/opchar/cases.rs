@@ -2,13 +2,15 @@
 
 use gate_judge::judge;
 use gate_model::{
-    Against, Bound, Check, CheckOutcome, CheckVerdict, EndReason, GateSpec, Prior, Run, Side, Status, Verdict, Waiver,
+    Against, Bound, Check, CheckOutcome, CheckVerdict, EndReason, GateSpec, Nanos, Prior, Run, Side, Status, Verdict,
+    Waiver,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::gates::{
-    EIGHT, TOLERANCE, check, gate, millis, mood, most, once, pairs, proceed, relative, requests, run, stored,
+    EIGHT, ERRORS, TOLERANCE, at_least, at_random, check, gate, less_than_stored, millis, mood, most, once, pairs,
+    points_less_than_stored, proceed, relative, requests, run, stored, stored_as,
 };
 use crate::models::{Latency, Model, Truth, UNCHANGED};
 
@@ -64,6 +66,7 @@ pub(crate) fn all() -> Vec<Case> {
     cases.extend(regressions());
     cases.extend(side_by_side());
     cases.extend(against_stored());
+    cases.extend(rates_and_shares());
     cases.extend(correlated());
     cases.push(Case {
         counted: vec![("turns another red", Goal::AtMost(0.0))],
@@ -155,6 +158,23 @@ fn against_stored() -> Vec<Case> {
     ]
 }
 
+/// What is compared with stored runs and goes by chance of its own: arrivals of another seed, and few bad requests.
+fn rates_and_shares() -> Vec<Case> {
+    let counted = || vec![("red", Goal::Any), ("warned", Goal::Any)];
+    let throughput = |runs: usize, what: &str| Case {
+        counted: counted(),
+        ..case("rates", format!("{what}, noise 5 %, throughput, another seed each: unchanged"), Goal::Any, move || {
+            throughput(runs)
+        })
+    };
+    let attainment = "5 stored runs of 30, `attainment >= baseline - 5pp`, counted, true 98 %: unchanged";
+    vec![
+        throughput(1, "1 stored run of 30"),
+        throughput(5, "5 stored runs of 30"),
+        Case { counted: counted(), ..case("shares", attainment.into(), Goal::Any, || attained(0.98)) },
+    ]
+}
+
 /// Requests that depend on one another, exactly at the limit, one check.
 fn correlated() -> Vec<Case> {
     let model = Model::Correlated;
@@ -227,6 +247,39 @@ fn with_stored(model: Model, metrics: &[&str], slower: Latency) -> Option<Repeat
         let slower = mood(rng, 0.05).slower(slower);
         let latencies: Vec<Latency> = model.draw(rng, most(&spec)).into_iter().map(|one| one.slower(slower)).collect();
         counted(&proceed(&spec, requests(rng, &latencies), &prior))
+    }))
+}
+
+/// A gate on throughput against stored runs; the arrivals of each run are of a seed of its own.
+fn throughput(runs: usize) -> Option<Repeat> {
+    let spec = gate([at_least("throughput.requests", less_than_stored())?]);
+    Some(Box::new(move |rng| {
+        let draw = |rng: &mut ChaCha8Rng, n: usize| {
+            let mood = mood(rng, 0.05);
+            let latencies: Vec<Latency> =
+                Model::Lognormal.draw(rng, n).into_iter().map(|one| one.slower(mood)).collect();
+            at_random(rng, &latencies)
+        };
+        let prior = stored_as(rng, &spec, runs, draw);
+        let samples = draw(rng, most(&spec));
+        counted(&proceed(&spec, samples, &prior))
+    }))
+}
+
+/// A gate on attainment against five stored runs, where this share of the requests is good.
+fn attained(good: f64) -> Option<Repeat> {
+    let (fast, slow) = (Latency { ttft: 100.0, tpot: 10.0 }, Latency { ttft: 1000.0, tpot: 10.0 });
+    let mut spec = gate([at_least("attainment", points_less_than_stored())?]);
+    spec.slo.ttft = Some(Nanos::from_millis(500));
+    Some(Box::new(move |rng| {
+        let draw = |rng: &mut ChaCha8Rng, n: usize| {
+            let is_fast = good / (1.0 - ERRORS);
+            let latencies: Vec<Latency> = (0..n).map(|_| if rng.random_bool(is_fast) { fast } else { slow }).collect();
+            requests(rng, &latencies)
+        };
+        let prior = stored_as(rng, &spec, 5, draw);
+        let samples = draw(rng, most(&spec));
+        counted(&proceed(&spec, samples, &prior))
     }))
 }
 

@@ -8,7 +8,7 @@ use gate_model::{
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::{Distribution, Exp1, StandardNormal};
 
 use crate::models::{Latency, Model, TOKENS};
 
@@ -16,7 +16,7 @@ use crate::models::{Latency, Model, TOKENS};
 const SPACING: i64 = 500;
 const STARTED: &str = "2026-01-01T00:00:00Z";
 /// The share of requests that fail.
-const ERRORS: f64 = 0.005;
+pub(crate) const ERRORS: f64 = 0.005;
 /// The allowed change of every relative check here.
 pub(crate) const TOLERANCE: f64 = 0.1;
 
@@ -40,6 +40,11 @@ pub(crate) fn check(metric: &str, bound: Bound) -> Option<Check> {
     })
 }
 
+/// A required check `METRIC >= bound`.
+pub(crate) fn at_least(metric: &str, bound: Bound) -> Option<Check> {
+    Some(Check { op: Op::AtLeast, ..check(metric, bound)? })
+}
+
 /// A fixed limit in milliseconds.
 pub(crate) fn millis(limit: f64) -> Bound {
     Bound::Absolute(Quantity::time(Nanos::from_secs_f64(limit / 1e3)))
@@ -48,6 +53,16 @@ pub(crate) fn millis(limit: f64) -> Bound {
 /// `… + 10%`.
 pub(crate) fn relative(to: Against) -> Bound {
     Bound::Relative(Relative { to, change: Some(TOLERANCE), step: None })
+}
+
+/// `baseline - 10%`.
+pub(crate) fn less_than_stored() -> Bound {
+    Bound::Relative(Relative { to: Against::Baseline, change: Some(-TOLERANCE), step: None })
+}
+
+/// `baseline - 5pp`.
+pub(crate) fn points_less_than_stored() -> Bound {
+    Bound::Relative(Relative { to: Against::Baseline, change: None, step: Some(Quantity::share(-0.05)) })
 }
 
 /// A gate of these checks, and of the one on errors that every gate has.
@@ -75,6 +90,18 @@ pub(crate) fn most(spec: &GateSpec) -> usize {
 /// The requests of one arm in send order, each of which may fail.
 pub(crate) fn requests(rng: &mut ChaCha8Rng, latencies: &[Latency]) -> Vec<Sample> {
     (0..).zip(latencies).map(|(index, latency)| sample(rng, planned(index), *latency)).collect()
+}
+
+/// The same at the arrivals of another seed: their gaps are exponential.
+pub(crate) fn at_random(rng: &mut ChaCha8Rng, latencies: &[Latency]) -> Vec<Sample> {
+    let mut at = Nanos::ZERO;
+    let request = |(index, latency): (u32, &Latency)| {
+        let due = PlannedRequest { at, ..planned(index) };
+        let gap: f64 = Exp1.sample(rng);
+        at = at + Nanos::from_secs_f64(gap * SPACING as f64 / 1e3);
+        sample(rng, due, *latency)
+    };
+    (0..).zip(latencies).map(request).collect()
 }
 
 /// The requests of both arms in send order: in pairs, whose order is random.
@@ -157,21 +184,30 @@ pub(crate) fn proceed(spec: &GateSpec, mut samples: Vec<Sample>, prior: &Prior) 
     judge(&run(spec, samples, reason), prior)
 }
 
-/// So many stored runs of a gate, which differ by noise of their own. Each has the requests of the first look, where
-/// healthy runs stop.
+/// So many stored runs of a gate, which differ by noise of their own.
 pub(crate) fn stored(rng: &mut ChaCha8Rng, spec: &GateSpec, model: Model, runs: usize, noise: f64) -> Prior {
+    stored_as(rng, spec, runs, |rng, n| {
+        let mood = mood(rng, noise);
+        let latencies: Vec<Latency> = model.draw(rng, n).into_iter().map(|one| one.slower(mood)).collect();
+        requests(rng, &latencies)
+    })
+}
+
+/// The same of requests that are drawn like this. Each run has those of the first look, where healthy ones stop.
+pub(crate) fn stored_as(
+    rng: &mut ChaCha8Rng,
+    spec: &GateSpec,
+    runs: usize,
+    draw: impl Fn(&mut ChaCha8Rng, usize) -> Vec<Sample>,
+) -> Prior {
     let n = spec.load.iterations.looks().first().copied().unwrap_or(0);
     let spec = once(n, spec.clone());
-    let baselines = (0..runs).map(|_| {
-        let mood = mood(rng, noise);
-        let latencies: Vec<Latency> = model.draw(rng, most(&spec)).into_iter().map(|one| one.slower(mood)).collect();
-        Baseline {
-            schema: BASELINE_SCHEMA,
-            key: BaselineKey::default(),
-            saved: STARTED.to_owned(),
-            status: Status::Passed,
-            run: run(&spec, requests(rng, &latencies), EndReason::Completed),
-        }
+    let baselines = (0..runs).map(|_| Baseline {
+        schema: BASELINE_SCHEMA,
+        key: BaselineKey::default(),
+        saved: STARTED.to_owned(),
+        status: Status::Passed,
+        run: run(&spec, draw(rng, most(&spec)), EndReason::Completed),
     });
     Prior { baselines: baselines.collect(), ..Prior::default() }
 }

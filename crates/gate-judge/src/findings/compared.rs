@@ -13,7 +13,6 @@ use crate::base::{self, Before, Kept};
 use crate::facts::shown;
 use crate::judge::Decided;
 use crate::rules::paired::{Pairs, likeness};
-use crate::rules::point;
 use crate::scored::{Scored, count};
 use crate::validity::is_of_work;
 
@@ -158,8 +157,8 @@ fn creep(run: &Run, prior: &Prior) -> Vec<Finding> {
     let mut told = BTreeSet::new();
     let crept = spec.checks.iter().filter_map(|check| {
         let bound = check.bound.relative().filter(|bound| bound.to == Against::Baseline)?;
-        let seen = kept.iter().filter_map(|run| point::seen(check, &run.scored(check.scenario, &spec.slo)));
-        let newest_first: Vec<f64> = seen.map(|seen| seen.value).collect();
+        let scored: Vec<Scored<'_>> = kept.iter().map(|run| run.scored(check.scenario, &spec.slo)).collect();
+        let newest_first = base::comparable(check, &scored);
         let third = newest_first.len() / 3;
         if newest_first.len() < CREEP_RUNS || !told.insert((check.scenario, check.metric)) {
             return None;

@@ -213,21 +213,23 @@ fn by_metric(check: &Check) -> Rule {
 
 /// The rule of a metric against what it is in the reference or in stored runs.
 ///
-/// Gaps, and percentiles in which failures count, have no such rule; nor has a comparison without a direction.
-fn by_comparison(check: &Check, to: Against) -> Rule {
+/// Gaps, and percentiles in which failures count, have no such rule; nor has a comparison without a direction. Largest,
+/// smallest and standard deviation hang on a few requests, and differ from run to run by far more than what is usual.
+pub(crate) fn by_comparison(check: &Check, to: Against) -> Rule {
     match (check.metric, to) {
         (Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment, _) => Rule::Counted,
         _ if check.op == Op::Equal => Rule::Point,
         (Metric::Series(series, _), _) if series.is_pooled() => Rule::Point,
         (Metric::Series(_, Aggregate::PercentileOfAll(_)), _) => Rule::Point,
-        (Metric::Series(Series::SendLag, _), Against::Reference) => Rule::Point,
+        (Metric::Series(Series::SendLag, _), _) => Rule::Point,
+        (Metric::Series(_, Aggregate::Max | Aggregate::Min | Aggregate::Stddev), _) => Rule::Point,
         (Metric::Series(_, Aggregate::Percentile(Percentile::P50) | Aggregate::Mean), Against::Reference) => {
             Rule::Paired
         }
         (Metric::Series(_, Aggregate::Percentile(_)), Against::Reference) => Rule::PairedTail,
         (_, Against::Reference) => Rule::Point,
-        (Metric::Series(series, Aggregate::Percentile(percentile)), Against::Baseline)
-            if percentile.thousandths() >= HIGH && series != Series::SendLag =>
+        (Metric::Series(_, Aggregate::Percentile(percentile)), Against::Baseline)
+            if percentile.thousandths() >= HIGH =>
         {
             Rule::StoredTail
         }

@@ -2,17 +2,14 @@
 //! other Q: the exceedances of the reference's order statistic.
 
 use gate_model::{Aggregate, Cause, Check, Comparison, Metric, Outcome, Quantity, Sample, Series, With};
-use gate_stats::{Quantile, Sorted, Worse, paired, quantile, tail};
+use gate_stats::{Quantile, Sorted, paired, quantile, tail};
 
 use super::{Reading, Test};
 use crate::BOUNDS_ALPHA;
-use crate::allowance::Allowance;
+use crate::allowance::{Allowance, is_beyond};
 use crate::scope::Scope;
 use crate::scored::{Scored, count};
-use crate::validity::LEAST_OK;
-
-/// The fewest pairs among which a tail is looked for.
-const LEAST_PAIRS: u32 = 30;
+use crate::validity::{LEAST_OK, LEAST_OK_OF_TAIL};
 
 /// The values of both arms in the pairs that have both, in send order.
 pub(crate) struct Pairs {
@@ -63,12 +60,10 @@ pub(crate) fn location(check: &Check, scope: &Scope<'_>) -> Result<Reading, Caus
     let worse = allowance.worse();
     let test = paired::signed_rank(&pairs.values, tolerance, worse).map_err(|_| Cause::NoData)?;
     let change = paired::location(&pairs.values, BOUNDS_ALPHA);
-    let is_beyond = |(target, reference): &&(f64, f64)| match worse {
-        Worse::Larger => *target > (1.0 + tolerance) * reference,
-        Worse::Smaller => *target < (1.0 + tolerance) * reference,
-    };
+    let beyond =
+        pairs.values.iter().filter(|(target, reference)| is_beyond(*target, (1.0 + tolerance) * reference, worse));
     Ok(Reading {
-        k: count(pairs.values.iter().filter(is_beyond).count()),
+        k: count(beyond.count()),
         allowed: f64::from(pairs.len()) / 2.0,
         test: Some(Test::plain(test.design_effect, test.p_fail, test.p_pass)),
         comparison: Some(Comparison {
@@ -76,22 +71,20 @@ pub(crate) fn location(check: &Check, scope: &Scope<'_>) -> Result<Reading, Caus
             lower: change.and_then(|change| allowance.change(change.lower?)),
             upper: change.and_then(|change| allowance.change(change.upper?)),
             statistic: Some(test.statistic),
+            deviation: Some(test.deviation).filter(|deviation| *deviation > 0.0),
             ..comparison
         }),
         ..reading
     })
 }
 
-/// Reads a check on any other percentile, among 30 pairs or more. That some of them have no value takes nothing away,
-/// as long as enough are left: the test is exact at any size.
+/// Reads a check on any other percentile. The test is exact at any size; what it may say of few pairs is for
+/// [`validity`](crate::validity).
 pub(crate) fn tail(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
     let Metric::Series(series, Aggregate::Percentile(percentile)) = check.metric else { return Err(Cause::NoData) };
     let pairs = Pairs::of(series, &scope.scored, &scope.reference);
-    if scope.scored.n() < LEAST_PAIRS {
-        return Err(pairs.too_few(LEAST_PAIRS));
-    }
     if pairs.values.is_empty() {
-        return Err(pairs.too_few(LEAST_OK));
+        return Err(pairs.too_few(LEAST_OK_OF_TAIL));
     }
     let dropped = pairs.dropped;
     let (values, reference): (Vec<f64>, Vec<f64>) = pairs.values.into_iter().unzip();

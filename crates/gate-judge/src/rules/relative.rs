@@ -7,10 +7,11 @@ use super::{Reading, Says, counted, point, rate, rule};
 use crate::allowance::Allowance;
 use crate::base::{self, Base, Values};
 use crate::scope::Scope;
+use crate::scored::Measured;
 
 /// Reads a relative check under [`Rule::Counted`], [`Rule::Rate`] or [`Rule::Point`].
 pub(crate) fn read(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
-    let Elsewhere { with, value, n } = elsewhere(check, scope)?;
+    let Elsewhere { with, value, n, here } = elsewhere(check, scope)?;
     let (rule, scored) = (rule(check), &scope.scored);
     let is_count = rule == Rule::Counted && matches!(check.metric, Metric::ErrorCount(_));
     // A count is compared with what so many requests would have had there.
@@ -21,12 +22,14 @@ pub(crate) fn read(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
         Rule::Counted | Rule::Rate => allowance.among(scored.n()),
         _ => allowance,
     };
-    let read = match rule {
-        Rule::Counted => counted::read,
-        Rule::Rate => rate::read,
-        _ => point::read,
+    let limit = allowance.limit;
+    let reading = match (rule, here) {
+        (Rule::Counted, _) => counted::read(check, scored, limit),
+        (Rule::Rate, _) => rate::read(check, scored, limit),
+        (_, Some(seen)) => Some(Reading::of(check, seen, check.op.holds(seen.value, limit))),
+        _ => point::read(check, scored, limit),
     };
-    let reading = read(check, scored, allowance.limit).ok_or(Cause::NoData)?;
+    let reading = reading.ok_or(Cause::NoData)?;
     let is_plain = rule != Rule::Point || check.decide == Some(Decide::Point);
     let in_run = matches!(check.bound, Bound::ShareOf { .. });
     Ok(Reading {
@@ -44,6 +47,8 @@ struct Elsewhere {
     value: f64,
     /// The requests it rests on.
     n: u32,
+    /// What it is compared with here, where that is not all of the run.
+    here: Option<Measured>,
 }
 
 fn elsewhere(check: &Check, scope: &Scope<'_>) -> Result<Elsewhere, Cause> {
@@ -53,7 +58,12 @@ fn elsewhere(check: &Check, scope: &Scope<'_>) -> Result<Elsewhere, Cause> {
         Bound::ShareOf { scenario, .. } => {
             let there = scope.other()?;
             let seen = point::seen(check, there);
-            seen.map(|seen| Elsewhere { with: With::Scenario(scenario.clone()), value: seen.value, n: seen.n })
+            seen.map(|seen| Elsewhere {
+                with: With::Scenario(scenario.clone()),
+                value: seen.value,
+                n: seen.n,
+                here: None,
+            })
         }
         Bound::Relative(bound) if bound.to == Against::Reference => {
             let there = scope.answered()?;
@@ -63,16 +73,19 @@ fn elsewhere(check: &Check, scope: &Scope<'_>) -> Result<Elsewhere, Cause> {
             } else {
                 point::seen(check, there).map(|seen| (seen.value, seen.n))
             }
-            .map(|(value, n)| Elsewhere { with: With::Reference, value, n })
+            .map(|(value, n)| Elsewhere { with: With::Reference, value, n, here: None })
         }
         Bound::Relative(_) => {
             let Base::Runs(stored) = scope.base else { return Err(Cause::NoData) };
-            let value = match &stored.values {
-                Values::Share(share) => Some(*share),
-                Values::Numbers(numbers) => base::median(numbers.iter().map(|number| number.value).collect()),
-                Values::Pooled { .. } => None,
+            let (value, here) = match &stored.values {
+                Values::Share(share) => (Some(*share), None),
+                values => {
+                    let (seen, _, numbers) = values.numbers(check, &scope.scored).ok_or(Cause::NoData)?;
+                    (base::median(numbers.iter().map(|number| number.value).collect()), Some(seen))
+                }
             };
-            value.map(|value| Elsewhere { with: With::Baseline { runs: stored.runs }, value, n: stored.n })
+            let n = here.map_or(stored.n, |seen| stored.requests(seen.n));
+            value.map(|value| Elsewhere { with: With::Baseline { runs: stored.runs }, value, n, here })
         }
     };
     here.ok_or(Cause::NoData)

@@ -1,12 +1,12 @@
 //! What runs against an unchanged target say of a gate.
 
 use gate_judge::{CalibrateError, calibrate};
-use gate_model::{Calibration, CheckCalibration, EndReason, GateSpec, Quantity, Run, Unit};
+use gate_model::{Calibration, CheckCalibration, EndReason, GateSpec, Noise, Prior, Quantity, Run, Unit};
 use gate_stats::binomial;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{gate, lognormal, ok, run};
+use crate::support::{gate, kept, lognormal, ok, run};
 
 /// Runs of a gate of 50 requests each, sent to the end, whose medians differ by this much on the log scale.
 fn runs(spec: &GateSpec, count: u64, noise: f64) -> Vec<Run> {
@@ -65,9 +65,107 @@ fn quiet_runs_of_a_good_gate() {
 
     assert_eq!(found.noise.runs, 8);
     for metric in ["ttft.p50", "ttft.p95", "tpot.p50", "e2e.p50", "throughput.requests"] {
-        assert!(found.noise.tau[metric] < 0.05, "{metric}: {:?}", found.noise.tau);
+        // Eight runs one after another do not show that it is less than usual.
+        assert_eq!(found.noise.tau[metric], 0.05, "{metric}");
     }
-    assert_eq!(found.noise.tau["ttft.p95"], found.noise.tau["ttft.p50"]);
+}
+
+#[test]
+fn less_noise_than_usual_is_believed_from_ten_runs_on() {
+    let spec = gate(&CHECKS, &[]);
+    let [few, enough] = [9, 10].map(|count| calibrate(&runs(&spec, count, 0.01)).unwrap());
+    for found in [&few, &enough] {
+        assert!(of(found, CHECKS[1]).noise.unwrap() < 0.04, "{:?}", of(found, CHECKS[1]));
+    }
+    assert!(few.noise.tau.values().all(|tau| *tau == 0.05), "{:?}", few.noise);
+    assert!(enough.noise.tau.values().all(|tau| *tau < 0.05), "{:?}", enough.noise);
+    assert_eq!(enough.noise.tau["ttft.p95"], enough.noise.tau["ttft.p50"]);
+    assert_eq!(enough.noise.tau["tpot.p50"], of(&enough, CHECKS[1]).noise.unwrap());
+    // The runs are judged with what is reckoned with later.
+    assert!(of(&few, CHECKS[1]).detects.unwrap() > 1.1 * of(&enough, CHECKS[1]).detects.unwrap());
+    // More noise than usual is believed of any number.
+    let noisy = calibrate(&runs(&spec, 4, 0.3)).unwrap();
+    assert_eq!(noisy.noise.tau["tpot.p50"], of(&noisy, CHECKS[1]).noise.unwrap());
+    assert!(noisy.noise.tau["tpot.p50"] > 0.1, "{:?}", noisy.noise);
+}
+
+#[test]
+fn nothing_is_proposed_that_one_request_breaks_or_a_spec_refuses() {
+    let checks = ["ttft.max < 5s", "tpot.min > 1ms", "ttft.stddev < 1s", "ttft.p95.all < 5s", "errors.rate.count <= 2"];
+    let found = calibrate(&runs(&gate(&checks, &[]), 6, 0.01)).unwrap();
+    for check in checks {
+        assert_eq!(of(&found, check).tolerance, None, "{check}");
+    }
+    for check in &checks[..2] {
+        assert_eq!(of(&found, check).limit, None, "{check}");
+    }
+    for check in &checks[2..4] {
+        assert!(of(&found, check).limit.is_some(), "{check}");
+    }
+}
+
+#[test]
+fn a_tolerance_is_tightened_only_where_it_is_known_what_is_found() {
+    let wide = ["ttft.p95 < baseline + 40%", "tpot.p50 < baseline + 40%", "throughput.requests >= baseline - 60%"];
+    let found = calibrate(&runs(&gate(&wide, &[]), 4, 0.01)).unwrap();
+    let proposed = |found: &Calibration, check: &str| (of(found, check).detects, of(found, check).tolerance.unwrap());
+    assert_eq!(proposed(&found, wide[0]), (None, 0.4));
+    for check in &wide[1..] {
+        let (detects, tolerance) = proposed(&found, check);
+        assert!(detects.is_some() && tolerance < 0.16, "{check}: {detects:?} {tolerance}");
+    }
+    // A narrower one is widened whatever is known, as is one that asks for an improvement.
+    let narrow = ["ttft.p95 < baseline + 1%", "ttft.p90 < baseline - 20%"];
+    let found = calibrate(&runs(&gate(&narrow, &[]), 4, 0.01)).unwrap();
+    for check in narrow {
+        assert!((0.1..0.16).contains(&proposed(&found, check).1), "{check}");
+    }
+}
+
+#[test]
+fn what_is_found_of_shares_and_of_largest_values_is_told() {
+    let checks = ["attainment >= 90%", "ttft.max < 5s", "tpot.min > 1ms", "errors.rate < 5%"];
+    let mut spec = gate(&checks, &[]);
+    spec.slo.ttft = Some(gate_model::Nanos::from_secs(5));
+    let found = calibrate(&runs(&spec, 4, 0.01)).unwrap();
+    let power = gate_judge::power(&spec, &[30, 50]);
+    let detects = |check: &str| of(&found, check).detects.unwrap();
+    // All are good, so the share that is bad is what it is worse by.
+    assert!((detects(checks[0]) - power[0].as_ref().unwrap().detects_share).abs() < 1e-12, "{}", detects(checks[0]));
+    // So many TTFTs of about 300 ms must reach five seconds, and TPOTs of 30 ms one.
+    let largest = of(&found, checks[1]).seen.iter().map(|seen| seen.value).fold(0.0, f64::max);
+    assert!(detects(checks[1]) >= 5e9 / largest - 1.0 && detects(checks[1]) < 5e9 / 300e6, "{}", detects(checks[1]));
+    assert!((0.95..0.98).contains(&detects(checks[2])), "{}", detects(checks[2]));
+    assert_eq!(of(&found, checks[3]).detects, None, "counted");
+}
+
+#[test]
+fn what_is_found_goes_by_the_slack_too() {
+    let checks = ["tpot.p50 < baseline + 1%", "tpot.p50 < baseline + 1% or 15ms"];
+    let found = calibrate(&runs(&gate(&checks, &[]), 6, 0.01)).unwrap();
+    let [without, with] = checks.map(|check| of(&found, check).detects.unwrap());
+    // 15 ms of about 30 ms allow half as much again.
+    let by_slack = (1.0 + with) / (1.0 + without);
+    assert!((1.4..1.6).contains(&by_slack), "{without} {with}");
+}
+
+#[test]
+fn noise_that_no_runs_have_is_not_reckoned_with() {
+    let spec = gate(&["tpot.p50 < baseline + 50%"], &[]);
+    let runs = runs(&spec, 2, 0.01);
+    let noise = |tau: Option<f64>| {
+        let noise = tau.map(|tau| Noise { tau: [("tpot.p50".to_owned(), tau)].into(), ..Noise::default() });
+        let prior = Prior { baselines: vec![kept(runs[1].clone())], noise, ..Prior::default() };
+        let check = gate_judge::judge(&runs[0], &prior).checks.remove(0);
+        check.evidence.unwrap().comparison.unwrap().noise.unwrap()
+    };
+    let usual = noise(None);
+    for absurd in [0.0, -1.0, 1.5, 1e9, f64::INFINITY, f64::NAN] {
+        assert_eq!(noise(Some(absurd)), usual, "{absurd}");
+        let detects = |noise| gate_judge::stored_detects(&spec, 0, 5, noise);
+        assert_eq!(detects(Some(absurd)), detects(None), "{absurd}");
+    }
+    assert!(noise(Some(0.01)) < 0.5 * usual && noise(Some(1.0)) > 10.0 * usual);
 }
 
 #[test]

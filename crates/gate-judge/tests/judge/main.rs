@@ -15,7 +15,11 @@ mod engine;
 #[cfg(test)]
 mod family;
 #[cfg(test)]
+mod lengths;
+#[cfg(test)]
 mod means;
+#[cfg(test)]
+mod moved;
 #[cfg(test)]
 mod referee;
 #[cfg(test)]

@@ -177,10 +177,18 @@ fn too_few_pairs_prove_nothing_but_a_violation() {
     assert_eq!(run(middle, 40, 40, 1.0), lost(0, 20));
     assert_eq!(run("errors.rate <= reference", 40, 40, 1.0), lost(0, 20));
     assert_eq!(run("errors.rate <= reference", 40, 39, 1.0), CheckOutcome::Met);
-    // A tail is looked for among 30 pairs, and a single failure takes none of that away.
-    assert_eq!(run(tail, 29, 0, 2.0), lost(29, 30));
-    assert_eq!(run(tail, 30, 1, 2.0), CheckOutcome::Violated);
-    assert_eq!(run(tail, 40, 21, 1.0), lost(19, 20));
+    // A tail is found alike in 30 pairs, however many were sent.
+    assert_eq!(run(tail, 50, 20, 1.0), WITHIN);
+    for (n, bad) in [(29, 0), (30, 1), (50, 21)] {
+        assert_eq!(run(tail, n, bad, 1.0), lost(29, 30), "{n}");
+        assert_eq!(run(tail, n, bad, 2.0), CheckOutcome::Violated, "{n}");
+    }
+    // Pairs count, not what each arm answered of them.
+    let half = |bad: std::ops::Range<u32>| -> Vec<Sample> {
+        (0..50).map(|i| if bad.contains(&i) { failed(i, Outcome::Http5xx) } else { ok(i, 100.0, 10.0) }).collect()
+    };
+    assert_eq!(outcome(&pairs(&[middle], half(0..25), half(25..50))), lost(0, 20));
+    assert_eq!(outcome(&pairs(&[tail], half(0..25), half(25..50))), lost(0, 30));
     // Where the target itself answered too little, that is what is said.
     let run = pairs(&[middle], vec![failed(0, Outcome::Http5xx); 30], samples(&[100.0; 30]));
     assert_eq!(outcome(&run), CheckOutcome::CouldNotMeasure { cause: Cause::TooFewOk { ok: 0, needed: 20 } });
@@ -246,6 +254,70 @@ fn the_referee_and_the_judge_agree_on_pairs() {
         );
     }
     assert!(stops.len() == 3, "{stops:?}");
+}
+
+#[test]
+fn a_look_with_too_few_pairs_is_not_the_last() {
+    let tail = "ttft.p95 < reference + 25%";
+    let stops = |checks: (&[&str], &[&str]), looks: &[u32], target: Vec<Sample>| {
+        let mut spec = gate(checks.0, checks.1);
+        spec.reference = Some(Target::new(Endpoint::Sim(Box::default())));
+        spec.load.iterations = Iterations::Range { first: looks[0], last: looks[1], extend: looks.get(2).copied() };
+        let reference = samples(&vec![100.0; target.len()]);
+        let run = side_by_side(&spec, target, reference, EndReason::Completed);
+        let verdict = judge(&run);
+        let EndReason::StoppedAtLook(at) = run.end.unwrap().reason else { panic!("it went on") };
+        (at, verdict.checks[0].outcome.clone(), verdict.checks[0].looks.len())
+    };
+    let healthy = || samples(&[100.0; 80]);
+    // 20 pairs say nothing against a P95, and 40 keep it.
+    assert_eq!(stops((&[tail], &[]), &[20, 40], healthy()), (40, WITHIN, 2));
+    assert_eq!(stops((&[tail], &[]), &[20, 40, 80], healthy()), (40, WITHIN, 2));
+    assert_eq!(stops((&["ttft.p50 < reference + 25%"], &[]), &[20, 40], healthy()).0, 20);
+    // A violation stands at once.
+    assert_eq!(stops((&[tail], &[]), &[20, 40], samples(&[200.0; 80])), (20, CheckOutcome::Violated, 0));
+    // Where the last look has too few as well there is nothing to wait for, and no preferred check waits.
+    let too_few = CheckOutcome::CouldNotMeasure { cause: Cause::ReferenceTooFewOk { ok: 20, needed: 30 } };
+    assert_eq!(stops((&[tail], &[]), &[20, 25], healthy()), (20, too_few, 0));
+    assert_eq!(stops((&["ttft.p95 < 800ms"], &[tail]), &[20, 40], healthy()).0, 20);
+    // The same goes for what every rule needs: 20 `ok` requests.
+    assert_eq!(stops((&["ttft.p50 < 800ms"], &[]), &[10, 20], healthy()), (20, CheckOutcome::Met, 2));
+    let ill = |every: usize| -> Vec<Sample> {
+        let sample = |i: usize| {
+            if i.is_multiple_of(every) { failed(i as u32, Outcome::Http5xx) } else { ok(i as u32, 100.0, 10.0) }
+        };
+        (0..80).map(sample).collect()
+    };
+    assert_eq!(stops((&["ttft.p50 < 800ms", "errors.rate < 90%"], &[]), &[20, 40], ill(10)).0, 40, "18 of 20");
+    assert_eq!(stops((&["ttft.p50 < 800ms", "errors.rate == 100%"], &[]), &[20, 40], ill(1)).0, 20, "none");
+}
+
+#[test]
+fn what_a_comparison_is_divided_by_is_told() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut draw = || -> Vec<f64> { (0..50).map(|_| lognormal(&mut rng, 100.0, 0.2)).collect() };
+    let (target, reference) = (samples(&draw()), samples(&draw()));
+    let checks = ["ttft.p50 < reference + 10%", "ttft.mean < reference + 5%", "ttft.p95 < 800ms"];
+    let verdict = judge(&pairs(&checks, target, reference));
+    let evidence = verdict.checks[0].evidence.as_ref().unwrap();
+    let comparison = evidence.comparison.as_ref().unwrap();
+    let (statistic, deviation) = (comparison.statistic.unwrap(), comparison.deviation.unwrap());
+    // Without ties ΣR² = n(n + 1)(2n + 1)/6.
+    let variance = evidence.design_effect * 50.0 * 51.0 * 101.0 / 6.0;
+    assert!((deviation - variance.sqrt()).abs() < 1e-6 * deviation, "{deviation}");
+    // P[Z ≥ z] by Simpson's rule, far enough out.
+    let z = (statistic - 1.0) / deviation;
+    let density = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+    let at = |i: i32| density(z + f64::from(i) * 0.001) * if i % 2 == 0 { 2.0 } else { 4.0 };
+    let tail: f64 = (1..12_000).map(at).sum::<f64>() + density(z);
+    assert!((evidence.p_fail.unwrap() - tail * 0.001 / 3.0).abs() < 1e-6, "{:?}", evidence.p_fail);
+    for check in &verdict.checks {
+        let evidence = check.evidence.as_ref().unwrap();
+        let shared = evidence.shared.unwrap();
+        assert!((shared.alpha - 0.05).abs() < 1e-12 && (shared.checks, shared.looks) == (3, 1), "{shared:?}");
+        let level = shared.alpha / f64::from(shared.checks * shared.looks);
+        assert!(evidence.level.unwrap() <= level + 1e-12, "{}", check.check);
+    }
 }
 
 #[test]
@@ -353,6 +425,10 @@ fn the_part_that_moved_most_is_named() {
     assert_eq!(named(of(100.0, 14.0, 1)), Some((Phase::Decode, millis(10), millis(14))));
     assert_eq!(named(of(200.0, 10.0, 1)), Some((Phase::FirstToken, millis(99), millis(199))));
     assert_eq!(named(of(200.0, 10.0, 90)), Some((Phase::Connect, millis(1), millis(90))));
+    // What is under 5 % of a request explains nothing.
+    assert_eq!(moved(&["throughput.requests > 1000/s"], of(100.0, 10.0, 5)), None);
+    assert_eq!(moved(&["throughput.requests > 1000/s"], of(106.0, 10.0, 1)), None);
+    assert_eq!(moved(&["throughput.requests > 1000/s"], of(140.0, 10.0, 1)).unwrap().phase, Phase::FirstToken);
     // 49 tokens of 3 ms weigh more than 100 ms, and less than 200 ms.
     assert_eq!(named(of(200.0, 13.0, 1)).unwrap().0, Phase::Decode);
     assert_eq!(named(of(300.0, 13.0, 1)).unwrap().0, Phase::FirstToken);

@@ -1,12 +1,16 @@
 //! Stored runs: their noise, their tails, and what crept, moved or got better since.
 
+use gate_judge::stored_detects;
 use gate_model::{
-    Against, CheckOutcome, Decision, EndReason, ExitCode, Finding, Iterations, Noise, Phase, Policy, Prior, Referee,
-    Rule, Sample, Side, Usage, Verdict, Waiver, With,
+    Against, CheckOutcome, CheckVerdict, Comparison, Decide, Decision, EndReason, ExitCode, Finding, Importance,
+    Iterations, Nanos, NoBaseline, Noise, Outcome, Phase, Policy, Prior, Referee, Rule, Run, Sample, Side, Usage,
+    Verdict, Waiver, With,
 };
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::support::{STARTED, gate, kept, ok, prior_of, run, run_of};
+use crate::support::{STARTED, check, failed, gate, kept, lognormal, ok, prior_of, run, run_of, side_by_side};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -340,4 +344,237 @@ fn only_a_whole_and_answered_run_is_one_to_compare_with() {
     // A violated run is valid: whether it is kept is not for the judge to say.
     let slow = gate_judge::judge(&run_of(&spec, &[900.0; 100]), &Prior::default());
     assert_eq!((slow.exit, slow.valid), (ExitCode::Violated, true));
+}
+
+fn comparison(check: &CheckVerdict) -> Comparison {
+    check.evidence.as_ref().unwrap().comparison.clone().unwrap()
+}
+
+/// A run of these samples, all of which were planned.
+fn whole(samples: Vec<Sample>) -> Run {
+    let mut spec = gate(&["ttft.p95 < 800ms"], &[]);
+    spec.load.iterations = Iterations::Fixed(samples.len() as u32);
+    run(&spec, samples, EndReason::Completed)
+}
+
+#[test]
+fn every_check_counts_the_same_runs() {
+    let answered = |n: u32, ok_ones: u32| -> Run {
+        let sample = |i| if i < ok_ones { ok(i, 100.0, 10.0) } else { failed(i, Outcome::Http5xx) };
+        whole((0..n).map(sample).collect())
+    };
+    let checks = [
+        "ttft.p50 < baseline + 10%",
+        "ttft.p95 < baseline + 10%",
+        "ttft.mean < baseline + 10%",
+        "throughput.requests >= baseline - 10%",
+        "errors.rate <= baseline + 1pp",
+        "attainment >= baseline - 3pp",
+        "ttft.max < baseline + 10%",
+    ];
+    let verdict = |stored: Vec<Run>| {
+        let mut spec = gate(&checks, &[]);
+        spec.load.iterations = Iterations::Fixed(50);
+        spec.slo.ttft = Some(Nanos::from_millis(800));
+        let prior = Prior { baselines: stored.into_iter().map(kept).collect(), ..Prior::default() };
+        gate_judge::judge(&run_of(&spec, &[100.0; 50]), &prior)
+    };
+    let good = || answered(50, 50);
+    for one in verdict(vec![answered(3, 3), good(), answered(50, 0), good(), answered(50, 19), answered(50, 20)]).checks
+    {
+        assert_eq!(comparison(&one).with, With::Baseline { runs: 3 }, "{}", one.check);
+    }
+    // What answered nothing allows nothing.
+    for (stored, ok) in [(vec![answered(50, 0)], 0), (vec![answered(3, 3), answered(50, 19)], 19)] {
+        for one in verdict(stored).checks {
+            let why = NoBaseline::TooFewOk { ok, needed: 20 };
+            assert_eq!(one.outcome, CheckOutcome::NoBaseline { why }, "{}", one.check);
+        }
+    }
+}
+
+#[test]
+fn equality_breaks_no_relative_bound_by_evidence() {
+    let same = [115.0; 50];
+    let prior = prior_of(&[vec![115.0; 50], vec![115.0; 50], vec![115.0; 50]]);
+    for op in ["<", "<="] {
+        for metric in ["ttft.p50", "ttft.p95", "ttft.mean"] {
+            let text = format!("{metric} {op} baseline");
+            assert_eq!(outcome(&text, &same, &prior), BLIND, "{text}");
+            let mut spec = gate(&[&format!("{metric} {op} reference")], &[]);
+            spec.load.iterations = Iterations::Fixed(50);
+            let samples = || (0..50).map(|index| ok(index, 115.0, 10.0)).collect();
+            let beside = side_by_side(&spec, samples(), samples(), EndReason::Completed);
+            assert_eq!(gate_judge::judge(&beside, &prior).checks[0].outcome, WITHIN, "{metric} {op} reference");
+        }
+        // 115 is 15 % more than 100, which rounding must not make more.
+        let hundred = prior_of(&[vec![100.0; 50], vec![100.0; 50], vec![100.0; 50]]);
+        for metric in ["ttft.p50", "ttft.p95"] {
+            assert_eq!(outcome(&format!("{metric} {op} baseline + 15%"), &same, &hundred), WITHIN, "{metric} {op}");
+        }
+    }
+    // Numbers compared as they are go by the sign.
+    for (op, expected) in [("<", CheckOutcome::Violated), ("<=", CheckOutcome::Met)] {
+        let mut spec = gate(&[&format!("ttft.p50 {op} baseline")], &[]);
+        spec.load.iterations = Iterations::Fixed(50);
+        spec.checks[0].decide = Some(Decide::Point);
+        assert_eq!(gate_judge::judge(&run_of(&spec, &same), &prior).checks[0].outcome, expected, "{op}");
+    }
+}
+
+#[test]
+fn t_grows_the_worse_it_looks_either_way() {
+    let prior = prior_of(&[100.0, 104.0, 97.0].map(|ttft| around(ttft, 50)));
+    for (text, worse) in [("ttft.p50 < baseline + 10%", 1.0), ("ttft.p50 > baseline - 10%", -1.0)] {
+        for ttft in [60.0, 150.0] {
+            let verdict = judged(text, &around(ttft, 50), &prior);
+            let check = &verdict.checks[0];
+            let compared = comparison(check);
+            let distance = (1.0 + compared.change.unwrap()).ln() - (1.0 + compared.tolerance.unwrap()).ln();
+            let t = compared.statistic.unwrap();
+            assert!((t - worse * distance / compared.deviation.unwrap()).abs() < 1e-9, "{text} {ttft}: {t}");
+            assert!((compared.deviation.unwrap() - compared.noise.unwrap() * (4.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+            assert_eq!(t > 0.0, check.evidence.as_ref().unwrap().p_fail.unwrap() < 0.5, "{text} {ttft}");
+            assert_eq!(t > 0.0, check.outcome == CheckOutcome::Violated, "{text} {ttft}");
+        }
+    }
+}
+
+#[test]
+fn neighbours_that_resemble_each_other_explain_more_of_how_runs_differ() {
+    // The same values, in random order and slowly rising and falling.
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut draw = || -> Vec<f64> { (0..50).map(|_| lognormal(&mut rng, 100.0, 0.4)).collect() };
+    let drawn: Vec<Vec<f64>> = (0..4).map(|_| draw()).collect();
+    let waves: Vec<Vec<f64>> = drawn
+        .iter()
+        .map(|values| {
+            let mut sorted = values.clone();
+            sorted.sort_by(f64::total_cmp);
+            let (up, down): (Vec<(usize, f64)>, _) = sorted.into_iter().enumerate().partition(|(at, _)| at % 2 == 0);
+            up.into_iter().chain(down.into_iter().rev()).map(|(_, value)| value).collect()
+        })
+        .collect();
+    let of = |runs: &[Vec<f64>]| {
+        let verdict = judged("ttft.p50 < baseline + 10%", &runs[0], &prior_of(&runs[1..]));
+        let evidence = verdict.checks[0].evidence.clone().unwrap();
+        (evidence.design_effect, evidence.comparison.unwrap().noise.unwrap())
+    };
+    let ((random, small), (wave, large)) = (of(&drawn), of(&waves));
+    assert!(random < 1.5 && wave > 5.0, "{random} {wave}");
+    assert!(large > 1.2 * small, "{small} {large}");
+}
+
+/// Requests at these times in seconds, each of which takes `takes`.
+fn arriving(times: &[f64], takes: f64) -> Vec<Sample> {
+    let at = |seconds: f64| Some(Nanos::from_secs_f64(seconds));
+    let sample = |(index, time): (u32, &f64)| Sample {
+        intended: Nanos::from_secs_f64(*time),
+        start: at(*time),
+        sent: at(*time),
+        end: at(time + takes),
+        ..ok(index, 100.0, 10.0)
+    };
+    (0..).zip(times).map(sample).collect()
+}
+
+#[test]
+fn throughput_is_compared_over_as_many_requests() {
+    // Two a second, each of which takes 6 s: 30 of them 1.5/s, 100 of them 1.8/s.
+    let at_rate =
+        |n: usize, rate: f64| -> Vec<Sample> { arriving(&(0..n).map(|i| i as f64 / rate).collect::<Vec<_>>(), 6.0) };
+    let judged = |n: usize, rate: f64, stored: usize, decide| {
+        let checks = ["throughput.requests >= baseline - 10%", "goodput >= baseline - 10%"];
+        let mut spec = gate(&checks, &[]);
+        spec.load.iterations = Iterations::Fixed(n as u32);
+        spec.slo.ttft = Some(Nanos::from_millis(800));
+        spec.checks.iter_mut().for_each(|check| check.decide = decide);
+        let prior = Prior { baselines: vec![kept(whole(at_rate(stored, 2.0))); 3], ..Prior::default() };
+        gate_judge::judge(&run(&spec, at_rate(n, rate), EndReason::Completed), &prior).checks
+    };
+    for (n, stored) in [(30, 100), (100, 30), (50, 50)] {
+        let first = n.min(stored) as u32;
+        for decide in [None, Some(Decide::Point)] {
+            for check in judged(n, 2.0, stored, decide) {
+                assert_eq!(check.outcome, CheckOutcome::Met, "{} {n} {stored}", check.check);
+                let compared = comparison(&check);
+                assert!(compared.change.unwrap().abs() < 1e-9, "{} {n} {stored}", check.check);
+                assert_eq!((check.evidence.unwrap().n, compared.n), (first, 3 * first));
+            }
+        }
+        // A real loss is found either way.
+        for check in judged(n, 1.0, stored, None) {
+            assert_eq!(check.outcome, CheckOutcome::Violated, "{} {n} {stored}", check.check);
+        }
+    }
+}
+
+#[test]
+fn other_arrivals_are_no_other_server() {
+    // The same server, and Poisson arrivals of another seed each: without their variance 17 % are red.
+    let poisson = |seed: u64| -> Vec<Sample> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut at = 0.0;
+        let mut next = || {
+            at -= (1.0 - rand::RngExt::random::<f64>(&mut rng)).ln() / 2.0;
+            at
+        };
+        arriving(&(0..30).map(|_| next()).collect::<Vec<_>>(), 0.5)
+    };
+    let mut spec = gate(&["throughput.requests >= baseline - 10%"], &[]);
+    spec.load.iterations = Iterations::Fixed(30);
+    let red = (0..200).filter(|seed| {
+        let prior = Prior { baselines: vec![kept(whole(poisson(1000 + seed)))], ..Prior::default() };
+        let verdict = gate_judge::judge(&run(&spec, poisson(*seed), EndReason::Completed), &prior);
+        verdict.checks[0].outcome == CheckOutcome::Violated
+    });
+    assert!(red.count() <= 6, "3 %");
+}
+
+#[test]
+fn what_hangs_on_a_few_requests_is_not_red_by_chance() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut draw = || -> Vec<f64> { (0..50).map(|_| lognormal(&mut rng, 100.0, 0.6)).collect() };
+    for text in ["ttft.stddev < baseline + 10%", "ttft.max < baseline + 10%", "send_lag.p99 < baseline + 10%"] {
+        let mut sides = std::collections::BTreeSet::new();
+        for _ in 0..20 {
+            let verdict = judged(text, &draw(), &prior_of(&[draw()]));
+            assert!([WITHIN, OVER].contains(&verdict.checks[0].outcome), "{text}: {:?}", verdict.checks[0].outcome);
+            sides.insert(verdict.checks[0].outcome == OVER);
+        }
+        assert!(sides.len() == 2 || text.starts_with("send_lag"), "{text}");
+    }
+}
+
+#[test]
+fn what_will_be_found_is_known_beforehand() {
+    let checks = ["ttft.p50 < baseline + 10%", "ttft.p95 < 800ms", "throughput.requests >= baseline - 10%"];
+    let one = gate(&checks[..1], &[]);
+    let found = |spec: &gate_model::GateSpec, place, runs, noise| stored_detects(spec, place, runs, noise);
+    // t of 8 degrees of freedom: 1.8595 at 95 %, 0.8889 at 80 %; s √(1 + 1/5) is .05477.
+    let expected = 1.1 * ((1.8595_f64 + 0.8889) * 0.05 * 1.2_f64.sqrt()).exp() - 1.0;
+    assert!((found(&one, 0, 5, None).unwrap() - expected).abs() < 1e-4);
+    assert_eq!(found(&one, 0, 5, Some(0.05)), found(&one, 0, 5, None));
+    assert!(found(&one, 0, 5, Some(0.1)) > found(&one, 0, 5, None));
+    assert!(found(&one, 0, 1, None) > found(&one, 0, 5, None));
+    // More checks share the error probability, and a check may ask for more certainty.
+    let three = gate(&checks, &[]);
+    assert!(found(&three, 0, 5, None) > found(&one, 0, 5, None));
+    let mut surer = one.clone();
+    surer.checks[0].confidence = 0.99;
+    assert!(found(&surer, 0, 5, None) > found(&one, 0, 5, None));
+    let less = found(&three, 2, 5, None).unwrap();
+    assert!((-0.5..-0.1).contains(&less), "{less}");
+    assert_eq!([found(&three, 1, 5, None), found(&three, 3, 5, None), found(&three, 0, 0, None)], [None; 3]);
+    let preferred = gate(&checks[1..], &checks[..1]);
+    assert_eq!(found(&preferred, 2, 5, None), found(&one, 0, 5, None), "a family of its own");
+    // The same of a run, by how its stored runs differ.
+    let prior = prior_of(&[100.0, 104.0, 97.0].map(|ttft| around(ttft, 50)));
+    let detects = |checks: &[&str]| {
+        let mut spec = gate(checks, &[]);
+        spec.load.iterations = Iterations::Fixed(50);
+        comparison(&gate_judge::judge(&run_of(&spec, &around(100.0, 50)), &prior).checks[0]).detects.unwrap()
+    };
+    assert!(detects(&checks) > detects(&checks[..1]));
+    assert_eq!(check(checks[0], Importance::Required).to_string(), checks[0]);
 }

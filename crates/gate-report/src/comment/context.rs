@@ -9,9 +9,9 @@ use crate::command::command;
 use crate::facts::{facts, listing};
 use crate::layout::{counted, listed};
 use crate::words::{
-    SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, figure,
-    finding_sentence, further_findings, grouped, lead_sentence, leads_with_waiver, marks, needs_reason, outcome_word,
-    power_sentences, reasons, report_only, rule_name, rule_sentence, status_word, verdict_word, waiver,
+    SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, finding_sentence,
+    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, needs_reason, outcome_word,
+    power_sentences, reasons, report_only, rule_sentence, seen_figure, status_word, verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.
@@ -184,9 +184,9 @@ impl Row {
             metric: check.metric.to_string(),
             required: format!("{} {}", check.op.symbol(), check.bound_text),
             marks: marks(check).collect(),
-            seen: verdict.seen.map_or_else(|| "–".to_owned(), |seen| unbroken(&figure(seen))),
+            seen: seen_figure(verdict).map_or_else(|| "–".to_owned(), |seen| unbroken(&seen)),
             bounds: unbroken(&evidence.map(bounds).unwrap_or_default()),
-            base: comparison.map(|comparison| unbroken(&base(comparison))).unwrap_or_default(),
+            base: comparison.map(|comparison| unbroken(&base(verdict, comparison))).unwrap_or_default(),
             change: unbroken(&change.unwrap_or_default()),
             n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),
             icon: outcome_icon(verdict),
@@ -303,7 +303,8 @@ fn compared(verdict: &CheckVerdict) -> Option<(String, String)> {
 /// How each rule that compared something decides, once each.
 fn rules(verdict: &Verdict) -> Vec<String> {
     let mut rules: Vec<&'static str> = Vec::new();
-    for check in verdict.checks.iter().filter(|check| comparison(check).is_some() && rule_name(check.rule).is_some()) {
+    let compares = |check: &&CheckVerdict| comparison(check).is_some();
+    for check in verdict.checks.iter().filter(compares).filter(|check| is_tested(check.rule)) {
         let sentence = rule_sentence(check.rule, check.check.decide);
         if !rules.contains(&sentence) {
             rules.push(sentence);

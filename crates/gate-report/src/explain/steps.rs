@@ -2,10 +2,10 @@
 
 mod rules;
 
-use gate_model::{CheckOutcome, CheckVerdict, Evidence, Importance, Look, Rule, Side, Verdict};
+use gate_model::{CheckOutcome, CheckVerdict, Evidence, Importance, Look, Rule, Shared, Side, Verdict};
 
 use crate::escape;
-use crate::layout::wrap;
+use crate::layout::{counted, wrap};
 use crate::words::{
     beside, capitalised, check_label, grouped, is_tested, judged, outcome_sentence, percent, probability,
     rule_sentence, waiver,
@@ -56,33 +56,42 @@ fn steps(verdict: &Verdict, check: &CheckVerdict) -> Vec<Step> {
     steps
 }
 
-/// The check's part of the error probability.
+/// The check's part of the error probability: a division where it is one.
 fn level(check: &CheckVerdict, evidence: &Evidence) -> String {
-    let all = percent(1.0 - check.check.confidence);
     let family = match check.check.importance {
-        Importance::Required => {
-            "the gate's required checks that are decided by evidence share it (Holm's method): as long as none is \
-             violated each has an equal part, and each one that is leaves the others a larger one"
-        }
-        Importance::Preferred => {
-            "the gate's preferred checks share it among themselves (Holm's method), once, on all requests"
-        }
+        Importance::Required => "required checks that are decided by evidence",
+        Importance::Preferred => "preferred checks, once, on all requests",
     };
-    let looks = match (check.check.importance, check.rule) {
-        (Importance::Preferred, _) => "",
-        (_, Rule::Quantile | Rule::Rate) => {
-            ". Every look takes a part too (group-sequential boundaries, Lan–DeMets with Pocock-type spending), so \
-             looking again costs no false alarm"
-        }
-        (_, Rule::Paired | Rule::PairedTail | Rule::Bounds | Rule::Mean | Rule::Cluster) => {
-            ". Each look takes an equal part of that"
-        }
-        (_, Rule::Stored | Rule::StoredTail) => ". It is asked once, on all requests, so no look takes a part",
-        (_, Rule::Counted | Rule::Extreme | Rule::Point) => "",
+    let all = percent(evidence.shared.map_or(1.0 - check.check.confidence, |shared| shared.alpha));
+    let family = format!(
+        "The level. Of healthy runs {all} may be red by chance, shared among the gate's {family} (Holm's method: each \
+         one that is violated leaves the others more)"
+    );
+    let Some(level) = evidence.level else { return format!("{family}.") };
+    let own = probability(level, 4);
+    let Some(Shared { alpha, checks, looks }) = evidence.shared else {
+        return format!("{family}. What is left for this check is the level {own}.");
     };
-    let own =
-        evidence.level.map(|level| format!(". What is left for this check is the level {}", probability(level, 4)));
-    format!("The level. Of healthy runs {all} may be red by chance; {family}{looks}{}.", own.unwrap_or_default())
+    let among = |count: u32, noun: &str| match count {
+        0 | 1 => String::new(),
+        several => format!(" ÷ {}", counted(several as usize, noun)),
+    };
+    let part = format!("{all}{}", among(checks, "check"));
+    let equal = alpha / (f64::from(checks.max(1)) * f64::from(looks.max(1)));
+    if checks <= 1 && looks <= 1 && (level - equal).abs() <= 1e-9 * equal {
+        return format!("{family}. This check is the only one left, so all of it is its own: {own}.");
+    }
+    if (level - equal).abs() <= 1e-9 * equal {
+        return format!("{family}: {part}{} = {own}.", among(looks, "look"));
+    }
+    let how = match looks {
+        0 | 1 => format!("Requests are whole, so the level is {own}, which the least count has that violates it"),
+        _ => format!(
+            "All looks share that (group-sequential boundaries, Lan–DeMets with Pocock-type spending), in whole requests: \
+             the level at this one is {own}"
+        ),
+    };
+    format!("{family}: {part}. {how}.")
 }
 
 /// Every look with its numbers, where there was more than one.
@@ -115,12 +124,15 @@ fn looks(check: &CheckVerdict) -> Option<Step> {
 fn proof(check: &CheckVerdict, evidence: &Evidence) -> Option<String> {
     let p_pass = evidence.p_pass?;
     let as_good = if counts(check.rule) { "as few or fewer" } else { "a result as good or better" };
+    let comparison = evidence.comparison.as_ref().filter(|_| check.rule == Rule::Paired);
+    let z = comparison.and_then(|comparison| rules::normal(comparison, 1.0)).map(|z| format!(" ({z})"));
     let proven =
         if matches!(judged(&check.outcome), CheckOutcome::Met) { "which proves it" } else { "which does not prove it" };
     Some(format!(
-        "The proof that it holds. If the bound were just broken, {as_good} would be seen with probability {}; 0.05 or \
-         less is asked for, {proven}.",
-        probability(p_pass, 4)
+        "The proof that it holds. If the bound were just broken, {as_good} would be seen with probability {}{}; 0.05 \
+         or less is asked for, {proven}.",
+        probability(p_pass, 4),
+        z.unwrap_or_default()
     ))
 }
 

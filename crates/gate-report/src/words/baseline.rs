@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use super::cause::quoted;
 use super::grouped;
+use super::key::key_differences;
 use crate::layout::{clip, counted, listed};
 
 /// How many characters of a commit's id are shown.
@@ -22,7 +23,20 @@ const MAKE_ONE: &str = "run `gate check --save-baseline` on the main branch to m
 /// Why there is no baseline, with what to do about it.
 #[must_use]
 pub fn no_baseline_sentence(why: &NoBaseline) -> String {
-    let remedy = match why {
+    format!("{}: {}", reason(why, "the file"), remedy(why))
+}
+
+/// The same where it is known what was asked for, so that a file has its name.
+pub(super) fn no_baseline_of(chosen: Option<&BaselineUse>, why: &NoBaseline) -> String {
+    let asked = chosen.iter().flat_map(|chosen| &chosen.passed_over).find_map(|passed| match &passed.from {
+        BaselineFrom::File(path) if passed.why == *why => Some(name(path)),
+        _ => None,
+    });
+    format!("{}: {}", reason(why, asked.as_deref().unwrap_or("the file")), remedy(why))
+}
+
+fn remedy(why: &NoBaseline) -> &'static str {
+    match why {
         NoBaseline::NoneSaved => MAKE_ONE,
         NoBaseline::Differs(_) => {
             "the main branch's `gate check --save-baseline` makes one that agrees, once it has the same"
@@ -37,30 +51,55 @@ pub fn no_baseline_sentence(why: &NoBaseline) -> String {
         NoBaseline::NoForkPoint(_) => "fetch the main branch with its history, or name `baseline.from: branch:main`",
         NoBaseline::NoSuchId => "`gate baseline list` shows those there are",
         NoBaseline::NotMeasured => "run `gate check --save-baseline` on the main branch to make one that has",
+        NoBaseline::NoSuchFile => "check the path in `baseline.from` or `--baseline`",
+        NoBaseline::Dirty { .. } => "commit first, then run `gate check --save-baseline`",
+        NoBaseline::AllRefused { .. } => "remove or repair the files; the log names each",
+        NoBaseline::TooFewOk { .. } => "save one with more requests by `gate check --save-baseline`",
+        NoBaseline::Itself => "an earlier run is needed to compare with",
         NoBaseline::NotGiven => "name one with `--baseline FILE`",
-    };
-    format!("{}: {remedy}", reason(why))
+    }
 }
 
-/// Why there is no baseline.
-fn reason(why: &NoBaseline) -> String {
+/// Why there is no baseline; `file` is the one that was asked for.
+fn reason(why: &NoBaseline, file: &str) -> String {
     match why {
-        NoBaseline::NoneSaved => "none was ever saved for this gate".to_owned(),
+        NoBaseline::NoneSaved => "none is stored for this gate".to_owned(),
         NoBaseline::Differs(differences) if differences.is_empty() => "none was measured as this run is".to_owned(),
         NoBaseline::Differs(differences) => {
-            format!("none was measured as this run is ({})", differences_text(differences))
+            format!("none was measured as this run is ({})", key_differences(differences))
         }
-        NoBaseline::NotInHistory { saved, shallow } => format!(
-            "of {} none is in the history {}",
-            counted(*saved as usize, "saved one"),
-            if *shallow { "of this clone, which is cut off" } else { "that was followed" }
-        ),
+        NoBaseline::NotInHistory { saved: 1, shallow } => {
+            format!("the one that is stored is not in {}", history(*shallow))
+        }
+        NoBaseline::NotInHistory { saved, shallow } => {
+            format!("none of the {} stored ones is in {}", grouped(*saved), history(*shallow))
+        }
         NoBaseline::NoHistory(why) => format!("there is no history to choose from ({})", quoted(why)),
         NoBaseline::NoForkPoint(why) => format!("no fork point was found ({})", quoted(why)),
         NoBaseline::NoSuchId => "none has this id".to_owned(),
         NoBaseline::NotMeasured => "the baselines have no value of this metric".to_owned(),
+        NoBaseline::NoSuchFile => format!("{file} is not there"),
+        NoBaseline::Dirty { saved: 1 } => {
+            "the one in this history was saved with changes that were not committed, so it is of no commit".to_owned()
+        }
+        NoBaseline::Dirty { saved } => format!(
+            "the {} in this history were saved with changes that were not committed, so they are of no commit",
+            grouped(*saved)
+        ),
+        NoBaseline::AllRefused { files: 1 } => "the one that is stored cannot be used".to_owned(),
+        NoBaseline::AllRefused { files } => format!("none of the {} stored ones can be used", grouped(*files)),
+        NoBaseline::TooFewOk { ok, needed } => format!(
+            "too few requests of the stored run were ok ({}, and {} are needed)",
+            grouped(*ok),
+            grouped(*needed)
+        ),
+        NoBaseline::Itself => "the only one there is is this run itself".to_owned(),
         NoBaseline::NotGiven => "none was given".to_owned(),
     }
+}
+
+fn history(is_cut: bool) -> &'static str {
+    if is_cut { "the history of this clone, which is cut off" } else { "the history that was followed" }
 }
 
 /// How baselines were chosen, relative to a run that started at `started`: `5 runs by merge-base, back from the fork
@@ -72,9 +111,11 @@ pub(crate) fn chosen(chosen: &BaselineUse, started: &str) -> String {
         format!("imported from {} and used as given: nothing says that it was measured as this run is", name(format))
     }));
     let passed_over = chosen.passed_over.iter();
-    parts.extend(
-        passed_over.map(|passed| format!("{} gave none: {}", name(&passed.from.to_string()), reason(&passed.why))),
-    );
+    parts.extend(passed_over.map(|passed| {
+        let from = name(&passed.from.to_string());
+        let why = reason(&passed.why, "the file");
+        format!("{from} gave none: {why}")
+    }));
     parts.join("; ")
 }
 
@@ -90,8 +131,14 @@ fn used(chosen: &BaselineUse, started: &str) -> String {
     };
     let fork = chosen.fork.as_deref().map(|fork| format!("{from} {}", short(fork)));
     let fork = fork.map(|fork| format!(", back from {},", fork.trim_start())).unwrap_or_default();
-    let each = chosen.used.iter().take(LISTED).map(|baseline| one(baseline, started));
-    let more = chosen.used.len().saturating_sub(LISTED);
+    // Several runs of one commit are said once, with the age of the newest.
+    let of_one_commit = |one: &BaselineRef, next: &BaselineRef| one.commit.is_some() && one.commit == next.commit;
+    let groups: Vec<&[BaselineRef]> = chosen.used.chunk_by(of_one_commit).collect();
+    let each = groups.iter().take(LISTED).filter_map(|runs| {
+        let times = if runs.len() > 1 { format!("{} of ", runs.len()) } else { String::new() };
+        Some(times + &one(runs.first()?, started))
+    });
+    let more: usize = groups.iter().skip(LISTED).map(|runs| runs.len()).sum();
     let each: Vec<String> = each.chain((more > 0).then(|| format!("{more} more"))).collect();
     format!("{}{by}{fork} in {store}: {}", counted(chosen.used.len(), "run"), listed(&each, "and"))
 }
@@ -161,25 +208,64 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_one_commit_are_said_once() {
+        let run = |id: &str, commit: Option<&str>, started: &str| BaselineRef {
+            id: id.to_owned(),
+            commit: commit.map(str::to_owned),
+            started: started.to_owned(),
+            behind: commit.map(|_| 1),
+            imported_from: None,
+        };
+        let all = BaselineUse {
+            store: ".gate/baselines".to_owned(),
+            by: Some(BaselineFrom::Last(4)),
+            fork: None,
+            used: vec![
+                run("a", Some("325509ab"), "2026-11-29T16:35:00Z"),
+                run("b", Some("325509ab"), "2026-11-29T16:34:00Z"),
+                run("c", None, "2026-11-29T16:33:00Z"),
+                run("d", None, "2026-11-29T16:32:00Z"),
+            ],
+            passed_over: Vec::new(),
+            differences: Vec::new(),
+        };
+        assert_eq!(
+            chosen(&all, "2026-11-29T16:37:00Z"),
+            "4 runs by last:4 in .gate/baselines: 2 of 325509a (1 commit back, 2 minutes old), c (4 minutes old) and d \
+             (5 minutes old)"
+        );
+    }
+
+    #[test]
     fn every_reason_has_a_remedy() {
         let difference =
             |what: u32| Difference { what: what.to_string(), baseline: String::new(), run: "4".to_owned() };
         for (why, words) in [
-            (NoBaseline::NoneSaved, "none was ever saved for this gate: run `gate check --save-baseline`"),
+            (NoBaseline::NoneSaved, "none is stored for this gate: run `gate check --save-baseline`"),
             (NoBaseline::Differs(Vec::new()), "none was measured as this run is: the main branch's"),
             (
                 NoBaseline::Differs((0..7).map(difference).collect()),
-                "4: 4 here, none in the baseline; 2 more): the main",
+                "2: 4 here, none in the baseline; and 4 more): the main",
             ),
-            (NoBaseline::NotInHistory { saved: 1, shallow: true }, "cut off: fetch all of it"),
+            (
+                NoBaseline::NotInHistory { saved: 1, shallow: true },
+                "the one that is stored is not in the history of this clone, which is cut off: fetch all of it",
+            ),
             (
                 NoBaseline::NotInHistory { saved: 7, shallow: false },
-                "of 7 saved ones none is in the history that was followed: run",
+                "none of the 7 stored ones is in the history that was followed: run",
             ),
             (NoBaseline::NoHistory("no git".to_owned()), "(no git): run in the repository, or name"),
             (NoBaseline::NoForkPoint("no main.".to_owned()), "(no main): fetch the main branch"),
             (NoBaseline::NoSuchId, "none has this id: `gate baseline list`"),
             (NoBaseline::NotMeasured, "no value of this metric: run `gate check --save-baseline`"),
+            (NoBaseline::NoSuchFile, "the file is not there: check the path"),
+            (NoBaseline::Dirty { saved: 1 }, "of no commit: commit first, then run `gate check --save-baseline`"),
+            (NoBaseline::Dirty { saved: 3 }, "the 3 in this history were saved with changes that were not committed"),
+            (NoBaseline::AllRefused { files: 1 }, "the one that is stored cannot be used: remove or repair"),
+            (NoBaseline::AllRefused { files: 2 }, "none of the 2 stored ones can be used: remove or repair"),
+            (NoBaseline::TooFewOk { ok: 3, needed: 20 }, "were ok (3, and 20 are needed): save one with more"),
+            (NoBaseline::Itself, "this run itself: an earlier run is needed"),
             (NoBaseline::NotGiven, "none was given: name one with `--baseline FILE`"),
         ] {
             let sentence = no_baseline_sentence(&why);

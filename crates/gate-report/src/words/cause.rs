@@ -73,8 +73,8 @@ pub fn cause_sentence(cause: &Cause) -> String {
         Cause::Buffered { share } => buffered(*share),
         Cause::Interrupted => "the run was interrupted before its first look".to_owned(),
         Cause::ReferenceTooFewOk { ok, needed } => format!(
-            "only {} of the reference's requests {} ok, and a comparison needs {}: see how the others failed, or raise \
-             `load.iterations`",
+            "only {} of the reference's requests {} ok, and a comparison needs {}: raise `load.iterations`, or see how \
+             others failed",
             grouped(*ok),
             if *ok == 1 { "was" } else { "were" },
             grouped(*needed)
@@ -90,6 +90,19 @@ pub fn cause_sentence(cause: &Cause) -> String {
             super::baseline::name(name)
         ),
     }
+}
+
+/// That fewer pairs are ok than a comparison needs: a request that failed takes its partner along.
+pub(super) fn too_few_pairs(ok: u32, needed: u32) -> String {
+    if ok == 0 {
+        return "no request was ok in both arms, so there is nothing to compare: see how they failed, and fix that first"
+            .to_owned();
+    }
+    format!(
+        "only {} ok in both arms, and a comparison needs {}: raise `load.iterations`, or see how others failed",
+        if ok == 1 { "1 pair was".to_owned() } else { format!("{} pairs were", grouped(ok)) },
+        grouped(needed)
+    )
 }
 
 /// Why a run ended, with what to do where that was too early.
@@ -109,8 +122,7 @@ pub fn end_reason(reason: &EndReason) -> String {
             with_remedy(quoted(seen), "start the server first, check `target.url`, or raise `target.ready.within`")
         }
         // No waiting changes what was refused for good.
-        EndReason::NotReady(seen) => with_remedy(quoted(seen), CHECK_TARGET),
-        EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
+        EndReason::NotReady(seen) | EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
         EndReason::ClientExhausted(what) => {
             format!("{}, which says nothing of the target: raise that limit, or {LOWER_LOAD}", quoted(what))
         }
@@ -147,12 +159,18 @@ fn nothing_reached(outcomes: &[OutcomeCount], message: Option<&str>) -> String {
     with_remedy(format!("not one request was answered{ways}{first}"), CHECK_TARGET)
 }
 
+/// What the load's words begin with where they are of the other arm.
+const OF_REFERENCE: &str = "the reference:";
+
 /// The sentence with what usually helps, unless it names what to change already: a key of the spec, or the proxy, of
-/// which the environment tells.
+/// which the environment tells. The keys are those of the arm that the sentence is about.
 fn with_remedy(sentence: String, remedy: &str) -> String {
-    let named = ["`target.", "`load.", "`timeouts.", "certificate", "TLS", "proxy"];
-    let named = named.iter().any(|key| sentence.contains(key));
-    if named { sentence } else { format!("{sentence}; {remedy}") }
+    let named = ["`target.", "`reference.", "`load.", "`timeouts.", "certificate", "TLS", "proxy"];
+    if named.iter().any(|key| sentence.contains(key)) {
+        return sentence;
+    }
+    let key = if sentence.starts_with(OF_REFERENCE) { "`reference." } else { "`target." };
+    format!("{sentence}; {}", remedy.replace("`target.", key))
 }
 
 /// A message from outside, of bounded length and without a full stop.
@@ -182,6 +200,25 @@ mod tests {
         let barred = "the proxy at http://p:1 wants credentials (407): write them in `http_proxy`";
         assert_eq!(sentence(barred), barred);
         assert_eq!(end_reason(&EndReason::Refused(barred.to_owned())), barred);
+    }
+
+    #[test]
+    fn an_arm_has_its_own_remedy_once() {
+        let not_ready = |seen: &str| end_reason(&EndReason::NotReady(seen.to_owned()));
+        let waited = "the reference: not ready within 1 s, last seen: refused";
+        let remedy = "start the server first, check `reference.url`, or raise `reference.ready.within`";
+        assert_eq!(not_ready(waited), format!("{waited}; {remedy}"));
+        let named = format!("{waited}: start the server first, or raise `reference.ready.within`");
+        assert_eq!(not_ready(&named), named);
+        let refused = end_reason(&EndReason::Refused("the reference: 404".to_owned()));
+        assert!(refused.ends_with("that `reference.url` is right"), "{refused}");
+    }
+
+    #[test]
+    fn pairs_that_are_too_few_are_counted_as_pairs() {
+        assert!(too_few_pairs(20, 30).starts_with("only 20 pairs were ok in both arms, and a comparison needs 30"));
+        assert!(too_few_pairs(1, 30).starts_with("only 1 pair was ok"));
+        assert!(!too_few_pairs(0, 30).contains("load.iterations"));
     }
 
     #[test]

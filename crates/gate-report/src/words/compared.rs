@@ -6,32 +6,58 @@ use gate_model::{
 };
 
 use super::baseline::name;
-use super::number::beside;
-use super::{beyond_word, figure, grouped, judged, p_value, short_label};
+use super::number::{beside, exact, is_same};
+use super::{base_figure, beyond_word, figure, grouped, judged, limit_figure, p_value};
 use crate::layout::counted;
 
-/// A change with its sign: `+38.1 %` of most metrics, `-1.5 pp` of shares.
+/// A change with its sign: `+38.1 %` of most metrics, `−1.5 pp` of shares.
 pub(crate) fn change(unit: Unit, change: f64) -> String {
+    let decimals = if (change * 100.0).abs() < 99.95 { 1 } else { 0 };
+    to_decimals(unit, change, decimals)
+}
+
+fn to_decimals(unit: Unit, change: f64, decimals: usize) -> String {
     let unit = if unit == Unit::Share { "pp" } else { "%" };
     if !change.is_finite() {
         return format!("{}∞ {unit}", if change < 0.0 { "−" } else { "+" });
     }
-    let hundredths = change * 100.0;
-    let decimals = if hundredths.abs() < 99.95 { 1 } else { 0 };
-    let rounded = format!("{:.decimals$}", hundredths.abs()).parse().unwrap_or(hundredths.abs());
-    let digits = figure(Quantity::count(rounded));
-    let sign = match hundredths {
-        _ if rounded == 0.0 => "",
+    let text = format!("{:.decimals$}", (change * 100.0).abs());
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = figure(Quantity::count(whole.parse().unwrap_or_default()));
+    let rest = rest.trim_end_matches('0');
+    let digits = if rest.is_empty() { whole } else { format!("{whole}.{rest}") };
+    let sign = match change {
+        _ if digits == "0" => "",
         below if below < 0.0 => "−",
         _ => "+",
     };
     format!("{sign}{digits} {unit}")
 }
 
-/// The change seen with its bounds: `+38 % (+29 … +48 %)`, `+41 % (at least +33 %)`; `None` where there is none.
+/// A change as a spec has it: none of its digits is lost.
+fn as_written(unit: Unit, share: f64) -> String {
+    let digits = (1..=6).find(|decimals| {
+        let scale = 10_f64.powi(*decimals);
+        is_same((share * 100.0 * scale).round(), share * 100.0 * scale)
+    });
+    to_decimals(unit, share, digits.map_or(6, |digits| digits as usize))
+}
+
+/// The change seen with its bounds: `+38 % (+29 … +48 %)`, `+41 % (at least +33 %)`; `None` where there is none. It has
+/// as many digits as it takes to tell it from the change that is allowed.
 pub(crate) fn change_seen(unit: Unit, comparison: &Comparison) -> Option<String> {
+    let value = comparison.change?;
+    let allowed = match unit {
+        Unit::Share => comparison.limit.zip(comparison.base).map(|(limit, base)| limit.value - base.value),
+        _ => comparison.tolerance,
+    };
     let change = |value: f64| change(unit, value);
-    let seen = change(comparison.change?);
+    let hidden = allowed.filter(|allowed| change(*allowed) == change(value) && !is_same(*allowed, value));
+    let finer = hidden.and_then(|allowed| {
+        let texts = (2..=9).map(|decimals| [value, allowed].map(|value| to_decimals(unit, value, decimals)));
+        texts.into_iter().find_map(|[seen, allowed]| (seen != allowed).then_some(seen))
+    });
+    let seen = finer.unwrap_or_else(|| change(value));
     let bounds = match (comparison.lower.map(change), comparison.upper.map(change)) {
         (Some(lower), Some(upper)) => {
             let lower = lower.split_once(' ').map_or(lower.clone(), |(digits, _)| digits.to_owned());
@@ -45,8 +71,8 @@ pub(crate) fn change_seen(unit: Unit, comparison: &Comparison) -> Option<String>
 }
 
 /// The base as a table has it: `512 ms (5 runs)`, `498 ms (reference)`, `8 s (cold)`.
-pub(crate) fn base(comparison: &Comparison) -> String {
-    let value = comparison.base.map_or_else(|| "–".to_owned(), figure);
+pub(crate) fn base(verdict: &CheckVerdict, comparison: &Comparison) -> String {
+    let value = base_figure(verdict).unwrap_or_else(|| "–".to_owned());
     let with = match &comparison.with {
         With::Baseline { runs } => counted(*runs as usize, "run"),
         With::Reference => Against::Reference.name().to_owned(),
@@ -66,19 +92,19 @@ pub(crate) fn whose(with: &With) -> String {
 
 /// What the bound comes to on this base, and which of two allowances counts: `limit 11.5 ms (+15 %)`, `limit 620 ms
 /// (+20 ms, which is more than +15 %)`.
-pub(crate) fn allowance(check: &Check, comparison: &Comparison) -> String {
-    let limit = comparison.limit.map(|limit| super::limit(check.op, &figure(limit)));
-    match (limit, allowed(check, comparison)) {
+pub(crate) fn allowance(verdict: &CheckVerdict, comparison: &Comparison) -> String {
+    let limit = comparison.limit.and_then(|_| Some(super::limit(verdict, &limit_figure(verdict)?)));
+    match (limit, allowed(&verdict.check, comparison)) {
         (Some(limit), Some(allowed)) => format!("{limit} ({allowed})"),
         (Some(limit), None) => limit,
-        (None, allowed) => format!("{} allowed", allowed.unwrap_or_else(|| check.bound_text.clone())),
+        (None, allowed) => format!("{} allowed", allowed.unwrap_or_else(|| verdict.check.bound_text.clone())),
     }
 }
 
 /// How far from the base a value may be; `None` of a share of another scenario.
 fn allowed(check: &Check, comparison: &Comparison) -> Option<String> {
     let relative = check.bound.relative()?;
-    let by_change = relative.change.map(|share| change(check.metric.unit(), share));
+    let by_change = relative.change.map(|share| as_written(check.metric.unit(), share));
     let by_step = relative.step.map(step);
     Some(match (by_change, by_step) {
         (None, None) => "no change".to_owned(),
@@ -102,23 +128,33 @@ fn step_counts(relative: Relative, base: f64, check: &Check) -> bool {
 /// A signed step in the metric's own unit: `+20 ms`, `−2 pp`.
 fn step(step: Quantity) -> String {
     if step.unit == Unit::Share {
-        return change(Unit::Share, step.value);
+        return as_written(Unit::Share, step.value);
     }
     let sign = if step.value < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", figure(Quantity { value: step.value.abs(), ..step }))
+    format!("{sign}{}", exact(Quantity { value: step.value.abs(), ..step }))
 }
 
 /// The base, the change and what is allowed, in the words of a sentence.
 pub(super) fn parts(verdict: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
-    let mut parts = vec![seen_change(verdict, comparison), allowance(&verdict.check, comparison)];
+    let mut parts = vec![seen_change(verdict, comparison), allowance(verdict, comparison)];
     parts.retain(|part| !part.is_empty());
     parts.extend(counted_beyond(verdict, evidence, comparison));
+    parts.extend(only_medians(verdict, comparison));
     if comparison.dropped > 0 {
         parts.push(format!("{} left out, since an arm failed", counted(comparison.dropped as usize, "pair")));
     }
     let violated = matches!(judged(&verdict.outcome), CheckOutcome::Violated);
     parts.extend(evidence.p_fail.filter(|_| violated).map(p_value));
     parts
+}
+
+/// That only the printed numbers of the two arms break a bound that a typical pair keeps.
+fn only_medians(verdict: &CheckVerdict, comparison: &Comparison) -> Option<String> {
+    let is_over = matches!(judged(&verdict.outcome), CheckOutcome::Inconclusive { side: Side::Over });
+    let (change, tolerance) = comparison.change.zip(comparison.tolerance)?;
+    let keeps = verdict.check.op.holds(change, tolerance);
+    (verdict.rule == Rule::Paired && is_over && keeps)
+        .then(|| "the arms' own numbers break it, and a typical pair does not".to_owned())
 }
 
 /// The change as a table has it: with its bounds, or in words where the base is zero.
@@ -150,8 +186,12 @@ pub(crate) fn decided(verdict: &CheckVerdict, comparison: &Comparison) -> String
     let evidence = verdict.evidence.as_ref();
     let tested = evidence.and_then(|evidence| evidence.p_fail.zip(evidence.level));
     let p = tested.map(|(p_fail, level)| format!("{}, {}", p_value(p_fail), beside(p_fail, level).1));
-    let rule = rule_name(verdict.rule).filter(|_| tested.is_some());
-    let by = rule.map_or_else(|| "compared as it is".to_owned(), |rule| format!("by {rule}"));
+    let by = match (tested, rule_name(verdict.rule), judged(&verdict.outcome)) {
+        (Some(_), Some(rule), _) => format!("by {rule}"),
+        (Some(_), None, _) => "by an exact binomial".to_owned(),
+        (None, _, CheckOutcome::Inconclusive { .. }) => "shown, not tested".to_owned(),
+        (None, ..) => "compared as it is".to_owned(),
+    };
     let parts = [Some(change_cell(verdict, comparison)).filter(|change| !change.is_empty()), p, Some(by)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -169,19 +209,22 @@ pub(crate) fn seen_change(verdict: &CheckVerdict, comparison: &Comparison) -> St
 
 /// The requests that were counted, of rules that count them, and how many would have been enough.
 fn counted_beyond(verdict: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
-    let beyond = beyond_word(&verdict.check);
+    let beyond = beyond_word(&verdict.check, verdict.rule);
     let of = format!("{} of {}", grouped(evidence.k), grouped(evidence.n));
     let counts = match verdict.rule {
         Rule::PairedTail | Rule::StoredTail => {
             let Some(cut) = comparison.cut.map(figure) else { return Vec::new() };
-            format!("{of} {beyond} {cut}")
+            let noise = if verdict.rule == Rule::StoredTail { " (the limit with the noise between runs)" } else { "" };
+            format!("{of} {beyond} {cut}{noise}")
         }
-        Rule::Rate => format!("{of} {beyond}"),
-        Rule::Counted => return vec![format!("{of} requests")],
+        Rule::Rate | Rule::Counted => format!("{of} {beyond}"),
         _ => return Vec::new(),
     };
     let is_over = matches!(judged(&verdict.outcome), CheckOutcome::Inconclusive { side: Side::Over });
-    let needed = evidence.needed.filter(|_| is_over).map(|needed| format!("{} needed to be sure", grouped(needed)));
+    let needed = evidence
+        .needed
+        .filter(|_| is_over && verdict.rule != Rule::Counted)
+        .map(|needed| format!("{} needed to be sure", grouped(needed)));
     std::iter::once(counts).chain(needed).collect()
 }
 
@@ -193,30 +236,40 @@ pub(super) fn blind(verdict: &CheckVerdict) -> Option<String> {
     let comparison = super::comparison(verdict);
     let noise = comparison.and_then(|comparison| comparison.noise);
     let tolerance = comparison.and_then(|comparison| comparison.tolerance);
-    Some(noise_hides(noise, tolerance))
+    Some(noise_hides(noise, tolerance, comparison.map(|comparison| &comparison.with)))
 }
 
 /// That noise from run to run hides a change of the tolerance.
-pub(super) fn noise_hides(noise: Option<f64>, tolerance: Option<f64>) -> String {
-    let noise = noise.map(|noise| format!(" by {}", super::percent(noise))).unwrap_or_default();
+pub(super) fn noise_hides(noise: Option<f64>, tolerance: Option<f64>, with: Option<&With>) -> String {
+    let noise = match noise {
+        Some(noise) => runs_differ(noise, with),
+        None => "runs differ among themselves".to_owned(),
+    };
     let tolerance = match tolerance {
         Some(tolerance) => format!("a change of {}", super::percent(tolerance.abs())),
         None => "a change of the size it is to find".to_owned(),
     };
     format!(
-        "runs differ{noise} among themselves, so {tolerance} cannot be seen: more baseline runs, a larger tolerance or \
-         a reference side by side would help"
+        "{noise}, so {tolerance} cannot be seen: more baseline runs, a larger tolerance or a reference side by side would \
+         help"
     )
 }
 
-/// A number beside what it was compared with, as a sentence begins: `P50 14.1 ms seen against 10 ms in 5 stored runs`.
-pub(super) fn beside_base(verdict: &CheckVerdict, seen: &str, comparison: &Comparison) -> String {
-    format!("{} {seen} seen {}", short_label(verdict.check.metric), against(comparison))
+/// How much runs differ, as far as that is known: one stored run does not show it, so it is assumed.
+pub(crate) fn runs_differ(noise: f64, with: Option<&With>) -> String {
+    let noise = super::percent(noise);
+    match with {
+        Some(With::Baseline { runs: 1 }) => {
+            format!("runs are taken to differ by {noise}, which 1 stored run cannot show")
+        }
+        Some(With::Baseline { runs }) => format!("runs differ by {noise}, as far as {} of them tell", grouped(*runs)),
+        _ => format!("runs differ by {noise} among themselves"),
+    }
 }
 
 /// `against 10 ms in 5 stored runs`.
-pub(super) fn against(comparison: &Comparison) -> String {
-    let base = comparison.base.map_or_else(|| "no value".to_owned(), figure);
+pub(super) fn against(verdict: &CheckVerdict, comparison: &Comparison) -> String {
+    let base = base_figure(verdict).unwrap_or_else(|| "no value".to_owned());
     format!("against {base} {}", whose(&comparison.with))
 }
 

@@ -1,6 +1,6 @@
 //! What a rule saw of a check, and why it decided as it did.
 
-use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, Evidence, Metric, Op, Rule, Side};
+use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, ErrorKind, Evidence, Metric, Op, Rule, Side};
 
 use super::number::beside;
 use super::{compared, figure, grouped, judged, number, percent};
@@ -108,11 +108,11 @@ pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
     }
     let Evidence { n, k, allowed, needed, .. } = *evidence;
     let outcome = judged(&verdict.outcome);
-    let beyond = format!("{} of {}{noun} {}", grouped(k), grouped(n), beyond_word(&verdict.check));
+    let beyond = format!("{} of {}{noun} {}", grouped(k), grouped(n), beyond_word(&verdict.check, verdict.rule));
     match verdict.rule {
         Rule::Point if verdict.check.decide == Some(Decide::Point) => vec!["compared as it is".to_owned()],
         Rule::Point => Vec::new(),
-        Rule::Counted => vec![format!("{} of {} requests", grouped(k), grouped(n))],
+        Rule::Counted => vec![beyond],
         Rule::Extreme if matches!(outcome, CheckOutcome::Violated) => vec![beyond, "one is enough".to_owned()],
         Rule::Extreme => vec![beyond],
         Rule::Mean => {
@@ -145,7 +145,7 @@ pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
 fn too_many_gaps(verdict: &CheckVerdict, evidence: &Evidence) -> String {
     let of = format!("{} of {} requests", grouped(evidence.k), grouped(evidence.n));
     let share = allowed_share(&verdict.check).map_or_else(|| "is allowed".to_owned(), percent);
-    format!("{of} with more than {share} of their gaps {}", beyond_word(&verdict.check))
+    format!("{of} with more than {share} of their gaps {}", beyond_word(&verdict.check, verdict.rule))
 }
 
 /// The share of measurements that a check on a percentile lets lie beyond its bound.
@@ -161,13 +161,36 @@ fn too_few_to_prove(verdict: &CheckVerdict, n: u32) -> Option<String> {
     power.proves_at_most.is_none().then(|| format!("{} requests are too few to prove it", grouped(n)))
 }
 
-/// Where a request beyond the bound lies.
-pub(crate) fn beyond_word(check: &Check) -> &'static str {
+/// Where a request beyond the bound lies, or what it is: after `4 of 50`, and after `4 of 50 are`.
+pub(crate) fn beyond_word(check: &Check, rule: Rule) -> &'static str {
+    // A test counts what the bound wants few of; what is only counted is always what is bad.
+    let wants_few = matches!(check.op, Op::Less | Op::AtMost);
     match (check.metric, check.op) {
-        (Metric::Attainment | Metric::ErrorShare(_) | Metric::ErrorCount(_), _) => "bad",
+        (Metric::Attainment, _) if rule == Rule::Rate && wants_few => "good",
+        (Metric::Attainment, _) => "not good",
+        (Metric::ErrorShare(_), _) if rule == Rule::Rate && check.op.wants_more() => "without that",
+        (Metric::ErrorShare(kind) | Metric::ErrorCount(kind), _) => failed_word(kind),
         (_, Op::Less | Op::AtMost) => "over",
         (_, Op::Greater | Op::AtLeast) => "under",
         (_, Op::Equal) => "different",
+    }
+}
+
+/// What a request is that failed in some way.
+fn failed_word(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Any => "not ok",
+        ErrorKind::Http4xx => "answered with 4xx",
+        ErrorKind::Http429 => "answered with 429",
+        ErrorKind::Http5xx => "answered with 5xx",
+        ErrorKind::Connect => "not connected",
+        ErrorKind::Timeout => "timed out",
+        ErrorKind::Reset => "reset",
+        ErrorKind::Stream => "ended by an error event",
+        ErrorKind::Truncated => "truncated",
+        ErrorKind::Empty => "empty",
+        ErrorKind::Decode => "not decoded",
+        ErrorKind::NotStreamed => "not streamed",
     }
 }
 
@@ -210,6 +233,7 @@ mod tests {
                 lower: bound(lower),
                 upper: bound(upper),
                 comparison: None,
+                shared: None,
             })
         };
         assert_eq!(between("280ms", "345ms"), "280–345 ms");

@@ -1,11 +1,11 @@
 //! What a reader should know about the run as a whole.
 
-use gate_model::{Finding, Metric, Quantity, SpecChange, Unit};
+use gate_model::{Finding, Metric, Quantity, SpecChange, Unit, Verdict, With};
 
 use super::baseline::{difference, name, short};
 use super::cause::{LOWER_LOAD, buffered, cause_sentence, end_reason, killed, quoted};
 use super::compared::noise_hides;
-use super::{change, figure, grouped, number, percent};
+use super::{change, comparison, figure, grouped, number, percent};
 use crate::layout::counted;
 
 /// A finding, with what to do about it.
@@ -127,9 +127,7 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::ClosedLoop => "a closed loop asks a slow server less, so attainment and goodput flatter it: set \
                                 `load.rps` to judge them"
             .to_owned(),
-        Finding::NoisyBaseline { check, noise, tolerance } => {
-            format!("`{}`: {}", name(check), noise_hides(Some(*noise), Some(*tolerance)))
-        }
+        Finding::NoisyBaseline { check, noise, tolerance } => noisy(check, *noise, *tolerance, None),
         Finding::ShapesDiffer { metric, ratio } => format!(
             "{metric} is spread differently in the two arms (one's spread is {} of the other's), so its tail is \
              compared only roughly: look at the median beside it",
@@ -149,8 +147,8 @@ pub fn finding_sentence(finding: &Finding) -> String {
             quoted(message)
         ),
         Finding::Creep { metric, from, to, runs, tolerance } => format!(
-            "{metric} has crept from {} to {}{} over the last {} baselines, and one change may move it by {}: each passed, \
-             all together would not; `gate baseline list --metric {metric}` shows the trend",
+            "{metric} has crept from {} to {}{} over the last {} baselines (medians of the oldest and the newest third), and \
+             one change may move it by {}: each passed, all together would not; `gate baseline list --metric {metric}` shows the trend",
             figure(*from),
             figure(*to),
             crept(metric.unit(), from.value, to.value),
@@ -170,9 +168,7 @@ pub fn finding_sentence(finding: &Finding) -> String {
         ),
         Finding::ModelMoved(moved) => format!("another model, or another build of it, answers ({})", difference(moved)),
         Finding::SpecChanged { base, changes } => spec_changed(base, changes),
-        Finding::NotAtBase { base } => {
-            format!("this gate does not exist at the base commit {}, so its own checks judge the run", short(base))
-        }
+        Finding::NotAtBase { base } => not_at_base(base, "neither this spec's file nor a gate of its name"),
         Finding::RepeatedPrompts { count } => format!(
             "{} repeated an earlier prompt, so a prefix cache may have answered faster: give `prompts.file` more \
              rows, or say `cache: warm` where that is meant",
@@ -187,29 +183,86 @@ fn crept(unit: Unit, from: f64, to: f64) -> String {
     by.map(|by| format!(" ({})", change(unit, by))).unwrap_or_default()
 }
 
-/// What a change makes of its own gate, what it loosens first.
-fn spec_changed(base: &str, changes: &[SpecChange]) -> String {
-    let said = |loosens: bool| {
-        let chosen = changes.iter().filter(|change| change.loosens == loosens);
-        chosen.map(spec_change).collect::<Vec<_>>().join(", ")
-    };
-    let (loosened, others) = (said(true), said(false));
-    let judged = format!("it is judged by what stands at {}", short(base));
-    match (loosened.is_empty(), others.is_empty()) {
-        (false, true) => format!("this change loosens its own gate: {loosened}; {judged}"),
-        (false, false) => format!("this change loosens its own gate: {loosened}; it also alters {others}; {judged}"),
-        (true, _) => format!("this change alters its own gate and loosens nothing: {others}; {judged}"),
+/// The same of a verdict, which knows the spec's file, the gate's name, and what a check was compared with.
+pub(crate) fn found(verdict: &Verdict, finding: &Finding) -> String {
+    match finding {
+        Finding::NoisyBaseline { check, noise, tolerance } => {
+            let known = verdict.checks.iter().find(|known| known.check.to_string() == *check);
+            let with = known.and_then(comparison).map(|comparison| &comparison.with);
+            noisy(check, *noise, *tolerance, with)
+        }
+        Finding::NotAtBase { base } => not_at_base(
+            base,
+            &format!("neither `{}` nor a gate named `{}`", name(&verdict.spec_file), name(&verdict.name)),
+        ),
+        other => finding_sentence(other),
     }
 }
 
-fn spec_change(change: &SpecChange) -> String {
-    let what = name(&change.what);
-    match (&change.base, &change.head) {
-        (Some(base), Some(head)) => format!("`{what}` {} → {}", name(base), name(head)),
-        (None, Some(head)) => format!("`{what}` {} (new)", name(head)),
-        (Some(base), None) => format!("`{what}` {} (removed)", name(base)),
-        (None, None) => format!("`{what}`"),
+fn noisy(check: &str, noise: f64, tolerance: f64, with: Option<&With>) -> String {
+    format!("`{}`: {}", name(check), noise_hides(Some(noise), Some(tolerance), with))
+}
+
+fn not_at_base(base: &str, neither: &str) -> String {
+    format!("{neither} exists at the base commit {}, so this gate's own checks judge the run", short(base))
+}
+
+/// How many changes of a spec are listed.
+const CHANGES: usize = 10;
+
+/// What a change makes of its own gate, what it loosens first.
+fn spec_changed(base: &str, changes: &[SpecChange]) -> String {
+    let said = |loosens: bool| {
+        let mut said: Vec<String> =
+            changes.iter().filter(|change| change.loosens == loosens).map(spec_change).collect();
+        let more = said.len().saturating_sub(CHANGES);
+        said.truncate(CHANGES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        said.join(", ") + &more
+    };
+    let (loosened, others) = (said(true), said(false));
+    let judged = format!("the run is judged by the checks at {}", short(base));
+    match (loosened.is_empty(), others.is_empty()) {
+        (false, true) => format!("this change loosens its own gate: {loosened}; {judged}"),
+        (false, false) => format!("this change loosens its own gate: {loosened}; also changed: {others}; {judged}"),
+        (true, _) => format!("this change alters its own gate: {others}; {judged}"),
     }
+}
+
+/// One of them: `load.rps` 40 → 20. Of a check it may be a part that changed, and a whole gate may be gone.
+fn spec_change(change: &SpecChange) -> String {
+    let SpecChange { what, base, head, .. } = change;
+    let told = [base, head].map(|text| text.as_deref().map(name));
+    let part = what.strip_suffix(')').and_then(|what| what.rsplit_once(" ("));
+    match (part, told) {
+        (Some((check, "waiver")), [None, Some(head)]) => format!("`{}` is waived {}", name(check), in_brackets(&head)),
+        (Some((check, "waiver")), [Some(_), None]) => format!("`{}` is no longer waived", name(check)),
+        (Some((check, "waiver")), [Some(base), Some(head)]) => {
+            format!("the waiver of `{}` {} → {}", name(check), in_brackets(&base), in_brackets(&head))
+        }
+        (Some((check, part)), [Some(base), Some(head)]) => {
+            format!("{} of `{}` {base} → {head}", name(part), name(check))
+        }
+        (_, [Some(base), None]) if what.starts_with(GATE) => {
+            format!("the gate `{}` ({base}) is removed", name(what.trim_start_matches(GATE)))
+        }
+        // The two texts hold what is not to be read, and are not told.
+        (_, [Some(base), Some(head)]) if (base.as_str(), head.as_str()) == ("given", "changed") => {
+            format!("`{}` is another", name(what))
+        }
+        (_, [Some(base), Some(head)]) => format!("`{}` {base} → {head}", name(what)),
+        (_, [None, Some(head)]) => format!("`{}` {head} (new)", name(what)),
+        (_, [Some(base), None]) => format!("`{}` {base} (removed)", name(what)),
+        (_, [None, None]) => format!("`{}`", name(what)),
+    }
+}
+
+/// What a removed gate is called.
+const GATE: &str = "gate ";
+
+/// A waiver with its reason in brackets: `until 2027-01-31 (issue 412)`.
+fn in_brackets(waiver: &str) -> String {
+    waiver.split_once(": ").map_or_else(|| waiver.to_owned(), |(until, reason)| format!("{until} ({reason})"))
 }
 
 /// Who answered how many requests, and how many more there are.
@@ -253,6 +306,49 @@ mod tests {
         assert_eq!(replicas(1, 1), "answered by p0 (2 requests)");
         assert!(replicas(2, 2).starts_with("2 replicas answered (p0 2, p1 2): "), "{}", replicas(2, 2));
         assert!(replicas(10, 20).contains("p9 2 and 10 more): "), "{}", replicas(10, 20));
+    }
+
+    #[test]
+    fn changes_of_a_spec_are_short_and_loosening_ones_come_first() {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let change = |what: &str, base: &str, head: &str, loosens| SpecChange {
+            what: what.to_owned(),
+            base: text(base),
+            head: text(head),
+            loosens,
+        };
+        for (what, base, head, words) in [
+            ("ttft.p95 <", "800ms", "1200ms", "`ttft.p95 <` 800ms → 1200ms"),
+            (
+                "ttft.p95 < 800ms (waiver)",
+                "",
+                "until 2027-01-31: pls",
+                "`ttft.p95 < 800ms` is waived until 2027-01-31 (pls)",
+            ),
+            ("ttft.p95 < 800ms (waiver)", "until 2027-01-31: pls", "", "`ttft.p95 < 800ms` is no longer waived"),
+            (
+                "ttft.p95 < 800ms (waiver)",
+                "until 2027-01-31: a",
+                "until 2027-02-28: b",
+                "the waiver of `ttft.p95 < 800ms` until 2027-01-31 (a) → until 2027-02-28 (b)",
+            ),
+            ("ttft.p95 < 800ms (confidence)", "95%", "99%", "confidence of `ttft.p95 < 800ms` 95% → 99%"),
+            ("load.rps", "40", "", "`load.rps` 40 (removed)"),
+            ("gate chat", "gates/chat.yaml", "", "the gate `chat` (gates/chat.yaml) is removed"),
+            ("prompts.system", "given", "changed", "`prompts.system` is another"),
+            ("prompts.system", "", "given", "`prompts.system` given (new)"),
+        ] {
+            assert_eq!(spec_change(&change(what, base, head, true)), words);
+        }
+        let many = (0..25).map(|rate| change(&format!("load.{rate}"), "1", "2", rate == 24));
+        let sentence = spec_changed("a1b2c3d4e5", &many.collect::<Vec<_>>());
+        assert!(
+            sentence.starts_with("this change loosens its own gate: `load.24` 1 → 2; also changed: `load.0` 1 → 2, ")
+        );
+        assert!(
+            sentence.ends_with("`load.9` 1 → 2 and 14 more; the run is judged by the checks at a1b2c3d"),
+            "{sentence}"
+        );
     }
 
     #[test]

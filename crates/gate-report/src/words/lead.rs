@@ -6,7 +6,7 @@ use gate_model::{
 };
 
 use super::{
-    capitalised, comparison, finding_sentence, grouped, headline, judged, moved_sentence, no_baseline_sentence,
+    capitalised, comparison, finding_sentence, found, grouped, headline, judged, moved_sentence, no_baseline_of,
     outcome_sentence, outcome_word, waiver,
 };
 use crate::layout::counted;
@@ -63,8 +63,11 @@ fn matter(verdict: &Verdict) -> Option<String> {
                 let more = more(&unmeasured(), ["could not be measured"; 2]);
                 unmeasured().first().map(|first| headline(first) + &more)
             })
-            .or_else(|| waived_sentence(verdict))
-            .or_else(|| preferred_sentence(verdict)),
+            .or_else(|| {
+                let sentence = waived_sentence(verdict).or_else(|| preferred_sentence(verdict))?;
+                let missing = without_baseline(verdict).map(|missing| format!(". {missing}"));
+                Some(sentence + &missing.unwrap_or_default())
+            }),
         Status::Passed => None,
     }
 }
@@ -80,7 +83,7 @@ fn without_baseline(verdict: &Verdict) -> Option<String> {
         _ => None,
     });
     let whys: Vec<&NoBaseline> = whys.collect();
-    let first = no_baseline_sentence(whys.first()?);
+    let first = no_baseline_of(verdict.baseline.as_ref(), whys.first()?);
     Some(match whys.as_slice() {
         [_] => format!("1 check has no baseline: {first}"),
         [one, others @ ..] if others.iter().all(|other| other == one) => {
@@ -160,7 +163,7 @@ fn is_said(verdict: &Verdict, finding: &Finding, words: &str, said: &[String]) -
 pub(crate) fn further_findings(verdict: &Verdict) -> Vec<(&Finding, String)> {
     let said: Vec<String> = reasons(verdict).into_iter().map(|(sentence, _)| sentence).collect();
     let findings = verdict.findings.iter().filter(|finding| !is_the_matter(verdict, finding));
-    let findings = findings.map(|finding| (finding, finding_sentence(finding)));
+    let findings = findings.map(|finding| (finding, found(verdict, finding)));
     findings.filter(|(finding, words)| !is_said(verdict, finding, words, &said)).collect()
 }
 
@@ -199,6 +202,7 @@ fn waived_sentence(verdict: &Verdict) -> Option<String> {
         CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => {
             format!("{} is waived{waiver}, though it holds", first.check.metric)
         }
+        CheckOutcome::NoBaseline { .. } => format!("{} is waived{waiver}, and has no baseline", first.check.metric),
         _ => format!("{}; waived{waiver}, so the build passes", headline(first)),
     })
 }

@@ -8,29 +8,38 @@ mod cause;
 mod compared;
 mod evidence;
 mod finding;
+mod key;
 mod lead;
 mod number;
 mod power;
 
 use gate_model::{
     Aggregate, Cause, Check, CheckOutcome, CheckVerdict, Comparison, Evidence, HttpVersion, Importance, Metric, Op,
-    Origin, Side, Status, Verdict,
+    Origin, Quantity, Rule, Side, Status, Verdict,
 };
 
+use baseline::no_baseline_of;
 pub use baseline::no_baseline_sentence;
 pub(crate) use baseline::{chosen, differences_text, short};
+use cause::too_few_pairs;
 pub use cause::{cause_sentence, end_reason};
 pub use compared::moved_sentence;
-use compared::{against, beside_base, blind};
-pub(crate) use compared::{allowance, base, change, change_cell, change_seen, decided, rule_name, seen_change, whose};
+use compared::{against, blind};
+pub(crate) use compared::{
+    allowance, base, change, change_cell, change_seen, decided, rule_name, runs_differ, seen_change, whose,
+};
 use evidence::counts;
 pub use evidence::why_sentence;
 pub(crate) use evidence::{BOUNDS, beyond_word, bounds, is_tested, rule_sentence, short_label};
 pub use finding::finding_sentence;
+pub(crate) use finding::found;
+pub(crate) use key::{Setting, settings};
 pub use lead::lead_sentence;
 pub(crate) use lead::{failures, further_findings, leads_with_waiver, needs_reason, reasons, report_only};
 pub use number::figure;
-pub(crate) use number::{beside, capitalised, grouped, number, p_value, percent, probability};
+pub(crate) use number::{beside, capitalised, grouped, number, p_value, percent, probability, reckoned};
+use number::{exact, is_same, told_from};
+pub use power::stored_runs;
 pub(crate) use power::{power_sentences, stored_finds};
 
 /// The heading of every report of a run against the built-in engine.
@@ -113,7 +122,7 @@ pub(crate) fn marks(check: &Check) -> impl Iterator<Item = String> {
 #[must_use]
 pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
     let word = match &verdict.outcome {
-        CheckOutcome::CouldNotMeasure { cause } => return format!("could not measure: {}", cause_sentence(cause)),
+        CheckOutcome::CouldNotMeasure { cause } => return format!("could not measure: {}", unmeasured(verdict, cause)),
         CheckOutcome::NoBaseline { why } => return format!("no baseline: {}", no_baseline_sentence(why)),
         CheckOutcome::Waived { otherwise } => {
             let otherwise = CheckVerdict { outcome: (**otherwise).clone(), ..verdict.clone() };
@@ -125,9 +134,9 @@ pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
     };
     let label = short_label(verdict.check.metric);
     let mut parts = match (seen(verdict), comparison(verdict)) {
-        (Some(seen), Some(comparison)) => vec![beside_base(verdict, &seen, comparison)],
-        (Some(seen), None) => vec![format!("{label} {seen} seen"), written(&verdict.check)],
-        (None, _) => vec![format!("{label} has no value"), written(&verdict.check)],
+        (Some(seen), Some(comparison)) => vec![format!("{label} {seen} seen {}", against(verdict, comparison))],
+        (Some(seen), None) => vec![format!("{label} {seen} seen"), written(verdict)],
+        (None, _) => vec![format!("{label} has no value"), written(verdict)],
     };
     parts.extend(counts(verdict, ""));
     let blind = blind(verdict).map(|blind| format!("; {blind}")).unwrap_or_default();
@@ -141,18 +150,27 @@ pub fn headline(verdict: &CheckVerdict) -> String {
     let metric = verdict.check.metric;
     match judged(&verdict.outcome) {
         CheckOutcome::CouldNotMeasure { cause: Cause::NoData } => return no_value(metric),
-        CheckOutcome::CouldNotMeasure { cause } => return capitalised(&cause_sentence(cause)),
+        CheckOutcome::CouldNotMeasure { cause } => return capitalised(&unmeasured(verdict, cause)),
         CheckOutcome::NoBaseline { why } => return format!("{metric} has no baseline: {}", no_baseline_sentence(why)),
         _ => {}
     }
     let seen = seen(verdict).unwrap_or_else(|| "unknown".to_owned());
     if let Some(comparison) = comparison(verdict) {
         let blind = blind(verdict).map(|blind| format!("; {blind}")).unwrap_or_default();
-        return format!("{metric} is {seen} {}: {}{blind}", against(comparison), counts(verdict, "").join(", "));
+        let parts = counts(verdict, "").join(", ");
+        return format!("{metric} is {seen} {}: {parts}{blind}", against(verdict, comparison));
     }
     let counts = counts(verdict, " requests");
     let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
-    format!("{metric} is {seen}, {}{counts}", written(&verdict.check))
+    format!("{metric} is {seen}, {}{counts}", written(verdict))
+}
+
+/// Why a check could not be measured; where pairs are compared, it is pairs that are too few.
+fn unmeasured(verdict: &CheckVerdict, cause: &Cause) -> String {
+    match (cause, verdict.rule) {
+        (Cause::ReferenceTooFewOk { ok, needed }, Rule::Paired | Rule::PairedTail) => too_few_pairs(*ok, *needed),
+        _ => cause_sentence(cause),
+    }
 }
 
 /// That a metric has no value; one of a spread needs several.
@@ -178,9 +196,13 @@ pub(crate) fn waiver(check: &Check) -> String {
     waiver.map(|waiver| format!(" until {} ({})", waiver.until, cause::quoted(&waiver.reason))).unwrap_or_default()
 }
 
-/// The bound in words: `limit 800 ms`, `at least 95 % required`.
-fn limit(op: Op, bound: &str) -> String {
-    match op {
+/// The bound in words: `limit 800 ms`, `at least 95 % required`. What is seen just at a limit that it has to be under
+/// is told so.
+fn limit(verdict: &CheckVerdict, bound: &str) -> String {
+    let [seen, _, limit] = numbers(verdict);
+    let is_at = seen.zip(limit).is_some_and(|(seen, limit)| is_same(seen.value, limit.value));
+    match verdict.check.op {
+        Op::Less if is_at => format!("under {bound} required"),
         Op::Less | Op::AtMost => format!("limit {bound}"),
         Op::Greater => format!("more than {bound} required"),
         Op::AtLeast => format!("at least {bound} required"),
@@ -189,8 +211,10 @@ fn limit(op: Op, bound: &str) -> String {
 }
 
 /// The bound as it is written, in words.
-fn written(check: &Check) -> String {
-    limit(check.op, &check.bound.absolute().map_or_else(|| check.bound_text.clone(), figure))
+fn written(verdict: &CheckVerdict) -> String {
+    let is_fixed = verdict.check.bound.absolute().is_some();
+    let bound = limit_figure(verdict).filter(|_| is_fixed);
+    limit(verdict, &bound.unwrap_or_else(|| verdict.check.bound_text.clone()))
 }
 
 /// What the check was compared with, where its bound is relative and there was something.
@@ -198,9 +222,34 @@ pub(crate) fn comparison(verdict: &CheckVerdict) -> Option<&Comparison> {
     verdict.evidence.as_ref()?.comparison.as_ref()
 }
 
+/// What was seen, what it was compared with, and what the bound comes to.
+fn numbers(verdict: &CheckVerdict) -> [Option<Quantity>; 3] {
+    let comparison = comparison(verdict);
+    let limit = comparison.and_then(|comparison| comparison.limit).or_else(|| verdict.check.bound.absolute());
+    [verdict.seen, comparison.and_then(|comparison| comparison.base), limit]
+}
+
+/// The number seen, with the digits that tell it from its base and its limit.
+pub(crate) fn seen_figure(verdict: &CheckVerdict) -> Option<String> {
+    let [seen, base, limit] = numbers(verdict);
+    Some(told_from(seen?, &[base, limit]))
+}
+
+/// The number it was compared with, likewise.
+pub(crate) fn base_figure(verdict: &CheckVerdict) -> Option<String> {
+    let [seen, base, limit] = numbers(verdict);
+    Some(told_from(base?, &[seen, limit]))
+}
+
+/// What the bound comes to, likewise; a fixed one as it is written.
+pub(crate) fn limit_figure(verdict: &CheckVerdict) -> Option<String> {
+    let [seen, base, limit] = numbers(verdict);
+    Some(if verdict.check.bound.absolute().is_some() { exact(limit?) } else { told_from(limit?, &[seen, base]) })
+}
+
 /// The number seen; a percentile of all requests is ∞ where a failed request has that rank.
 fn seen(verdict: &CheckVerdict) -> Option<String> {
     let seen = verdict.seen?;
     let failed = if seen.value == f64::INFINITY { " (a failed request)" } else { "" };
-    Some(format!("{}{failed}", figure(seen)))
+    Some(format!("{}{failed}", seen_figure(verdict)?))
 }

@@ -1,6 +1,6 @@
 //! What a check can find with as many requests as it has.
 
-use gate_model::{BaselineFrom, BaselineSpec, Check, Decide, Op, Power, Rule};
+use gate_model::{BaselineFrom, BaselineSpec, Check, Decide, Power, Rule};
 
 use super::{beyond_word, change, grouped, percent};
 use crate::layout::{counted, listed};
@@ -30,35 +30,29 @@ fn without_power(check: &Check, rule: Rule) -> &'static str {
     }
 }
 
-/// The noise from run to run that is reckoned with before any is known.
-const USUAL_NOISE: f64 = 0.05;
-
-/// z at 95 % + z at 80 %: by how many standard errors a change has to exceed its tolerance to be found in 4 of 5 runs.
-const FOUND_AT: f64 = 2.49;
-
-/// The smallest change that a check against stored runs finds in 4 of 5 runs, if they are all there and differ as runs
-/// usually do: exp(2.49 τ √(1 + 1/N)) beyond the tolerance. `None` for other checks, and where the tolerance is no share.
-pub(crate) fn stored_finds(check: &Check, rule: Rule, baseline: &BaselineSpec) -> Option<String> {
-    let tolerance = check.bound.relative().filter(|_| rule == Rule::Stored && check.op != Op::Equal)?;
-    let tolerance = if tolerance.step.is_none() { tolerance.change.unwrap_or(0.0) } else { tolerance.change? };
+/// How many stored runs a check is compared with where all are there.
+#[must_use]
+pub fn stored_runs(baseline: &BaselineSpec) -> u32 {
     let runs = match baseline.from {
         BaselineFrom::Last(runs) => runs,
         BaselineFrom::Pin(_) | BaselineFrom::File(_) => 1,
         BaselineFrom::MergeBase | BaselineFrom::Branch(_) => baseline.runs,
-    }
-    .max(1);
-    let beyond = FOUND_AT * USUAL_NOISE * (1.0 + 1.0 / f64::from(runs)).sqrt();
-    let beyond = if check.op.wants_more() { -beyond } else { beyond };
-    let found = change(check.metric.unit(), (1.0 + tolerance) * beyond.exp() - 1.0);
-    let runs = counted(runs as usize, "stored run");
-    let noise = percent(USUAL_NOISE);
-    Some(format!("with {runs} that differ by {noise} among themselves it finds {found}, and more, in 4 of 5 runs"))
+    };
+    runs.max(1)
+}
+
+/// The smallest change that a check against stored runs finds in 4 of 5 runs, where that is known beforehand.
+pub(crate) fn stored_finds(check: &Check, detects: Option<f64>, baseline: &BaselineSpec) -> String {
+    let Some(detects) = detects else { return "what it can find shows only in the run".to_owned() };
+    let found = change(check.metric.unit(), detects);
+    let runs = counted(stored_runs(baseline) as usize, "stored run");
+    format!("with {runs}, and the usual noise between runs, it finds {found} and more in 4 of 5 runs")
 }
 
 /// What the check can find at this size, in sentences.
 pub(crate) fn power_sentences(check: &Check, rule: Rule, power: Option<&Power>) -> Vec<String> {
     let Some(power) = power else { return vec![without_power(check, rule).to_owned()] };
-    let beyond = beyond_word(check);
+    let beyond = beyond_word(check, rule);
     let violating = power
         .violates_at
         .iter()

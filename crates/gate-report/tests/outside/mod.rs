@@ -80,6 +80,7 @@ pub(crate) fn compared(verdict: &mut Verdict, text: &str) {
             n: 60,
             dropped: 1,
             statistic: None,
+            deviation: None,
             freedom: None,
             cut: None,
             noise: None,

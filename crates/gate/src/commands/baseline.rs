@@ -8,7 +8,7 @@ use gate_report::BaselineRow;
 
 use crate::baselines::{self, wrong};
 use crate::cli::{self, BaselineAction, Shelves};
-use crate::commands::report;
+use crate::commands::{explain, report};
 use crate::console::Console;
 use crate::failure::Failure;
 
@@ -23,7 +23,12 @@ pub(crate) fn baseline(arguments: &cli::Baseline, console: &Console) -> Result<E
             console.data(&console.secrets.redact(&text))?;
         }
         BaselineAction::Save { verdict, store } => save(verdict, store.as_deref(), console)?,
-        BaselineAction::Pin { id, shelves } => {
+        BaselineAction::Pin { id, shelves, remove: true } => {
+            let (mut shelf, name, entry) = find(id, shelves, console)?;
+            shelf.unpin(&name, &entry.id).map_err(|error| wrong(&error))?;
+            console.people(&format!("{name}: {} is no longer pinned\n", entry.id));
+        }
+        BaselineAction::Pin { id, shelves, remove: false } => {
             let (mut shelf, name, entry) = find(id, shelves, console)?;
             shelf.pin(&name, &entry.id).map_err(|error| wrong(&error))?;
             console.people(&format!("{name}: {0} is pinned; compare with it by `from: pin:{0}`\n", entry.id));
@@ -55,8 +60,7 @@ fn entries(shelf: &Shelf, name: &str, console: &Console) -> Result<Vec<Entry>, F
 }
 
 fn list(shelves: &Shelves, metric: Option<&str>, console: &Console) -> Result<(), Failure> {
-    let metric: Option<Metric> =
-        metric.map(|name| name.parse().map_err(|error| Failure::usage(format!("--metric: {error}")))).transpose()?;
+    let metric: Option<Metric> = metric.map(|name| name.parse().map_err(|error| explain::wrong(&error))).transpose()?;
     let mut is_empty = true;
     for (shelf, gates) in open(shelves, console)? {
         for name in gates {
@@ -77,7 +81,11 @@ fn list(shelves: &Shelves, metric: Option<&str>, console: &Console) -> Result<()
         }
     }
     if is_empty {
-        console.people(&gate_report::baseline_list(&[], console.style));
+        let stores = baselines::stores(shelves.store.as_deref(), console);
+        let places: Vec<String> = stores.iter().map(ToString::to_string).collect();
+        let of = shelves.gate.as_ref().map(|name| format!(" of gate {name}")).unwrap_or_default();
+        let place = gate_report::escape::terminal(&format!("looked in {}{of}: ", places.join(", ")));
+        console.people(&format!("{place}{}", gate_report::baseline_list(&[], console.style)));
     }
     Ok(())
 }
@@ -95,6 +103,7 @@ fn row(entry: Entry, value: Option<(Metric, Quantity)>) -> BaselineRow {
     BaselineRow {
         id: entry.id,
         started: entry.started,
+        dirty: entry.commit.as_ref().is_some_and(|commit| commit.dirty),
         commit: entry.commit.map(|commit| commit.id),
         key: entry.hash,
         status: entry.status,
@@ -106,6 +115,9 @@ fn row(entry: Entry, value: Option<(Metric, Quantity)>) -> BaselineRow {
 
 /// The one baseline whose id begins so.
 fn find(id: &str, shelves: &Shelves, console: &Console) -> Result<(Shelf, String, Entry), Failure> {
+    if id.is_empty() {
+        return Err(Failure::usage("an id is needed").hint("`gate baseline list` shows them"));
+    }
     let mut found = Vec::new();
     for (shelf, gates) in open(shelves, console)? {
         for name in gates {
@@ -121,7 +133,11 @@ fn find(id: &str, shelves: &Shelves, console: &Console) -> Result<(Shelf, String
                     return Ok((shelf, name, entry));
                 }
             }
-            more => return Err(Failure::usage(format!("{more} baselines have an id that begins with `{id}`"))),
+            more => {
+                let ids: Vec<&str> = found.iter().take(5).map(|(_, entry)| entry.id.as_str()).collect();
+                return Err(Failure::usage(format!("{more} baselines have an id that begins with `{id}`"))
+                    .hint(format!("say more of it: {}{}", ids.join(", "), if more > 5 { ", …" } else { "" })));
+            }
         }
     }
     Err(Failure::usage(format!("no baseline has an id that begins with `{id}`"))

@@ -2,13 +2,14 @@
 
 use gate_load::Stop;
 use gate_model::{ExitCode, GateSpec, Prior, Verdict};
+use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
 use crate::cli::{Check, Trust};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
-use crate::trust::{self, Trusted};
+use crate::trust::{Base, Trusted};
 use crate::{measure, reports, specs, stop};
 
 pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Failure> {
@@ -16,16 +17,12 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
     let specs = specs::resolve_all(&arguments.specs, &overlays, console)?;
     let given = Given::of(&arguments.baseline, baselines::read)?;
     let mut gates = Vec::new();
-    for head in specs {
-        let Trusted { mut spec, finding } = match arguments.trust {
-            Trust::Base => trust::base(head, &overlays, console)?,
-            Trust::Head => Trusted { spec: head, finding: None },
-        };
+    for Trusted { mut spec, findings } in trusted(specs, arguments, &overlays, console)? {
         arguments.strictness.apply(&mut spec);
         // What cannot be planned, or not be compared with, is found before any gate sends a byte.
         Inputs::read(&spec)?.plan(&spec, &spec.load.iterations.looks())?;
         let prior = baselines::choose(&spec, &given, None, console)?;
-        gates.push(Gate { spec, prior: Prior { notes: finding.into_iter().collect(), ..prior } });
+        gates.push(Gate { spec, prior: Prior { notes: findings, ..prior } });
     }
     let stop = Stop::new();
     let on_signal = stop.clone();
@@ -47,6 +44,26 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
         }
     }
     Ok(exit.worse(reports::conclude(&verdicts, &arguments.outputs, console)?))
+}
+
+/// The specs as they are judged: by their own checks, or by those of the commit that the change forked off from.
+fn trusted(
+    heads: Vec<GateSpec>,
+    arguments: &Check,
+    overlays: &[Overlay],
+    console: &Console,
+) -> Result<Vec<Trusted>, Failure> {
+    if arguments.trust == Trust::Head {
+        return Ok(heads.into_iter().map(|spec| Trusted { spec, findings: Vec::new() }).collect());
+    }
+    let base = Base::find(&heads, overlays, console)?;
+    // Whoever names specs has not removed the others.
+    let removed = if arguments.specs.is_empty() { base.removed(&heads) } else { Vec::new() };
+    let mut trusted = heads.into_iter().map(|head| base.judged(head)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(first) = trusted.first_mut() {
+        first.findings.extend(base.finding(removed));
+    }
+    Ok(trusted)
 }
 
 /// A gate with what its run will be compared with.
@@ -78,7 +95,8 @@ fn check_one(
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =
         reports::refer(&mut verdict, &folder, &journal).and_then(|()| reports::write(&verdict, &folder, console));
-    let saved = if arguments.save_baseline { baselines::save_checked(&run, &verdict, console) } else { Ok(()) };
+    let saved =
+        if arguments.save_baseline { baselines::save_checked(&run, &verdict, &folder, console) } else { Ok(()) };
     verdicts.push(verdict);
     written.and(saved)?;
     console.people(&format!("Reports: {}\n", folder.display()));

@@ -20,7 +20,12 @@ pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode
         Some(series) => gate_report::explain_series(series),
         None if name == "errors" => gate_report::explain_errors(),
         None => {
-            let metric: Metric = name.parse().map_err(|error| wrong(&error))?;
+            // Of a check its metric; what became of it is known only of a run.
+            let (metric, bound) = name.split_at(name.find(['<', '>', '=']).unwrap_or(name.len()));
+            let metric: Metric = metric.trim().parse().map_err(|error| wrong(&error))?;
+            if !bound.is_empty() {
+                console.people("With --run FILE: what the rule computed on that run, step by step.\n");
+            }
             gate_report::explain(metric, gate_judge::rule(&example(metric)))
         }
     };
@@ -58,7 +63,8 @@ fn verdict(path: &Path, console: &Console) -> Result<Verdict, Failure> {
     Ok(console.secrets.redacted(gate_judge::judge(&run, &prior)))
 }
 
-fn wrong(error: &gate_model::MetricError) -> Failure {
+/// A text that is no metric.
+pub(super) fn wrong(error: &gate_model::MetricError) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
         gate_model::MetricError::Unknown { nearest: Some(nearest), .. } => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gate_import::{Format, Import};
-use gate_model::{Endpoint, ExitCode, GateSpec, PromptSpec, Run};
+use gate_model::{Against, Check, Endpoint, ExitCode, GateSpec, PromptSpec, Run, Sample};
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
@@ -12,20 +12,22 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::{files, measure, reports, specs};
 
-/// Stands in a spec for the endpoint that a reference's file was measured on.
-const SOMEWHERE: &str = "http://reference.invalid";
-
 pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Failure> {
     let [path] = arguments.runs.as_slice() else {
         return Err(Failure::usage("several runs are not yet supported: judge one at a time"));
     };
     refuse_overwriting(path, arguments)?;
-    let mut run = read(path, arguments, console)?;
+    let source = Source::of(arguments, path, console)?;
+    let mut run = source.run(path)?;
     if let Some(beside) = &arguments.reference {
-        run = side_by_side(run, beside, arguments, console)?;
+        run = source.side_by_side(run, path, beside)?;
     }
-    let given = Given::of(&arguments.baseline, |path| match &arguments.from {
-        Some(_) => Ok(gate_import::as_baseline(read(path, arguments, console)?)),
+    needs_reference(&run, path)?;
+    if let Some(folder) = arguments.baseline.iter().find(|name| source.from.is_some() && Path::new(name).is_dir()) {
+        return Err(Failure::usage(format!("--baseline {folder}: with --from it names files of that format")));
+    }
+    let given = Given::of(&arguments.baseline, |path| match source.from {
+        Some(_) => Ok(gate_import::as_baseline(source.run(path)?)),
         None => baselines::read(path),
     })?;
     arguments.strictness.apply(&mut run.header.spec);
@@ -45,36 +47,129 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     reports::conclude(&[verdict], &arguments.outputs, console)
 }
 
-/// Reads a run: a journal, or another tool's file.
-fn read(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
-    match &arguments.from {
-        Some(format) => import(format, path, arguments, console),
-        None => journal(path, arguments, console),
+/// Stands in a spec for the endpoint that a reference's file was measured on.
+const SOMEWHERE: &str = "http://reference.invalid";
+
+/// How files become runs.
+struct Source {
+    /// The spec that judges, where it is not the journal's own.
+    spec: Option<GateSpec>,
+    /// The other tool's format.
+    from: Option<Format>,
+}
+
+impl Source {
+    /// Reads the spec once for all files. Where a reference comes from a file, its checks may ask for one.
+    fn of(arguments: &Judge, path: &Path, console: &Console) -> Result<Self, Failure> {
+        let from = arguments
+            .from
+            .as_ref()
+            .map(|format| format.parse::<Format>().map_err(|error| Failure::usage(format!("--from: {error}"))));
+        let from = from.transpose()?;
+        let overlays = arguments.overlays.list();
+        let Some(spec) = &arguments.spec else {
+            if from.is_some() {
+                let words = "--from needs --spec: another tool's file does not say what is required of it";
+                return Err(Failure::usage(words));
+            }
+            if !overlays.is_empty() {
+                return Err(Failure::usage("--set and --target change a spec: name it with --spec"));
+            }
+            return Ok(Self { spec: None, from });
+        };
+        let has_both = match from {
+            Some(format) => gate_import::has_reference(format, &files::read(path, files::LARGE)?),
+            None => false,
+        };
+        let beside = arguments.reference.as_ref().map(|beside| beside.display().to_string());
+        let beside = beside.or_else(|| has_both.then(|| path.display().to_string()));
+        let reference = beside.iter().map(|_| Overlay {
+            flag: "--reference".into(),
+            path: "reference.url".into(),
+            value: SOMEWHERE.into(),
+        });
+        let overlays: Vec<Overlay> = overlays.into_iter().chain(reference).collect();
+        let mut spec = specs::resolve_one(spec, &overlays, console)?;
+        if let Some(name) = beside {
+            let overrides = spec.overrides.iter_mut().filter(|one| one.value == SOMEWHERE);
+            overrides.for_each(|one| one.value.clone_from(&name));
+            if let Some(reference) = &mut spec.reference {
+                reference.endpoint = Endpoint::Url(name);
+            }
+        }
+        Ok(Self { spec: Some(spec), from })
+    }
+
+    /// Reads a run: a journal, or another tool's file.
+    fn run(&self, path: &Path) -> Result<Run, Failure> {
+        let text = files::read(path, files::LARGE)?;
+        match (self.from, &self.spec) {
+            (Some(format), Some(spec)) => {
+                let (run_id, started) = (&measure::run_id(), &measure::now());
+                let import = Import { spec: spec.clone(), text: &text, gate: measure::VERSION, run_id, started };
+                gate_import::import(format, import).map_err(|error| Failure::unreadable(path, error))
+            }
+            (_, spec) => {
+                let mut run = Run::from_journal(&text).map_err(|error| {
+                    Failure::unreadable(path, error)
+                        .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
+                })?;
+                if let Some(spec) = spec {
+                    run.header.spec = required_of(spec.clone(), &run.header.spec);
+                }
+                Ok(run)
+            }
+        }
+    }
+
+    /// Lays another run beside one, as its reference.
+    fn side_by_side(&self, run: Run, path: &Path, beside: &Path) -> Result<Run, Failure> {
+        if beside.to_string_lossy().contains("://") {
+            return Err(Failure::usage(format!("--reference {}: it names a file here", beside.display()))
+                .hint("a second endpoint is asked by `gate check --reference URL` or `gate run --reference URL`"));
+        }
+        let mut reference = self.run(beside)?;
+        if self.from.is_some() {
+            // Another tool's file does not say which endpoint it is of.
+            reference.header.spec.target.endpoint = Endpoint::Url(beside.display().to_string());
+        } else {
+            same_prompts(&run, &reference).map_err(|what| {
+                Failure::usage(format!(
+                    "--reference {}: it differs from {} in {what}",
+                    beside.display(),
+                    path.display()
+                ))
+                .hint("requests are pairs only if they were sent the same prompts; --baseline compares runs as a whole")
+            })?;
+        }
+        gate_import::with_reference(run, reference).map_err(|error| Failure::unreadable(beside, error))
     }
 }
 
-/// Lays another run beside one, as its reference.
-fn side_by_side(run: Run, beside: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
-    let name = beside.display().to_string();
-    let mut reference = read(beside, arguments, console)?;
-    if arguments.from.is_some() {
-        // Another tool's file does not say which endpoint it is of.
-        reference.header.spec.target.endpoint = Endpoint::Url(name.clone());
+/// Whether two runs sent the same prompts; else what they differ in.
+fn same_prompts(run: &Run, reference: &Run) -> Result<(), &'static str> {
+    let (of_run, of_reference) = (&run.header.spec, &reference.header.spec);
+    let differ = |(one, other): (&Sample, &Sample)| {
+        (one.planned_input, one.planned_output) != (other.planned_input, other.planned_output)
+    };
+    match () {
+        () if of_run.load.seed != of_reference.load.seed => Err("`load.seed`"),
+        () if of_run.prompts != of_reference.prompts => Err("`prompts`"),
+        () if run.samples.iter().zip(&reference.samples).any(differ) => Err("the lengths of its requests"),
+        () => Ok(()),
     }
-    let mut run = gate_import::with_reference(run, reference).map_err(|error| Failure::unreadable(beside, error))?;
-    let overrides = run.header.spec.overrides.iter_mut().filter(|one| one.value == SOMEWHERE);
-    overrides.for_each(|one| one.value.clone_from(&name));
-    Ok(run)
 }
 
-/// What changes the spec: where another file is the reference, its checks may ask for one.
-fn overlays(arguments: &Judge) -> Vec<Overlay> {
-    let reference = arguments.reference.iter().map(|_| Overlay {
-        flag: "--reference".into(),
-        path: "reference.url".into(),
-        value: SOMEWHERE.into(),
-    });
-    arguments.overlays.list().into_iter().chain(reference).collect()
+/// A check on the reference needs one, which another tool's file may not have.
+fn needs_reference(run: &Run, path: &Path) -> Result<(), Failure> {
+    let asks = |check: &&Check| check.bound.relative().is_some_and(|bound| bound.to == Against::Reference);
+    match run.header.spec.checks.iter().find(asks) {
+        Some(check) if run.header.spec.reference.is_none() => {
+            let words = format!("`{check}` needs a reference, and {} has none", path.display());
+            Err(Failure::usage(words).hint("name its file with --reference, or give its rows `\"arm\": \"reference\"`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The run is not replaced by its own report.
@@ -88,41 +183,12 @@ fn refuse_overwriting(run: &Path, arguments: &Judge) -> Result<(), Failure> {
     }
 }
 
-/// A journal, judged by its own spec or by another one's checks. Its looks are always its own.
-fn journal(path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
-    let text = files::read(path, files::LARGE)?;
-    let mut run = Run::from_journal(&text).map_err(|error| {
-        Failure::unreadable(path, error)
-            .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
-    })?;
-    if let Some(spec) = &arguments.spec {
-        let spec = specs::resolve_one(spec, &overlays(arguments), console)?;
-        run.header.spec = required_of(spec, &run.header.spec);
-    } else if !arguments.overlays.list().is_empty() {
-        return Err(Failure::usage("--set and --target change a spec: name it with --spec"));
-    }
-    Ok(run)
-}
-
 /// The spec to judge a run by that was sent by another: what was sent is the other's to say; what is required of it,
 /// the spec's, and so is which token counts will do.
 fn required_of(spec: GateSpec, sent: &GateSpec) -> GateSpec {
     let prompts = PromptSpec { tokens: spec.prompts.tokens, ..sent.prompts.clone() };
     let (target, reference) = (sent.target.clone(), sent.reference.clone());
     GateSpec { target, reference, load: sent.load.clone(), prompts, ..spec }
-}
-
-/// Another tool's file.
-fn import(format: &str, path: &Path, arguments: &Judge, console: &Console) -> Result<Run, Failure> {
-    let format: Format = format.parse().map_err(|error| Failure::usage(format!("--from: {error}")))?;
-    let Some(spec) = &arguments.spec else {
-        return Err(Failure::usage("--from needs --spec: another tool's file does not say what is required of it"));
-    };
-    let spec = specs::resolve_one(spec, &overlays(arguments), console)?;
-    let text = files::read(path, files::LARGE)?;
-    let import =
-        Import { spec, text: &text, gate: measure::VERSION, run_id: &measure::run_id(), started: &measure::now() };
-    gate_import::import(format, import).map_err(|error| Failure::unreadable(path, error))
 }
 
 #[cfg(test)]

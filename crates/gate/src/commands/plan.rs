@@ -7,7 +7,7 @@ use crate::cli::Plan;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
-use crate::specs;
+use crate::{measure, specs};
 
 pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Failure> {
     let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
@@ -16,7 +16,16 @@ pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Fail
     let power = gate_judge::power(&spec, &looks);
     let rules = spec.checks.iter().map(gate_judge::rule);
     let checks: Vec<_> = rules.zip(power).collect();
-    let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &gate_judge::plan_notes(&spec, &looks) };
+    let runs = gate_report::stored_runs(&spec.baseline);
+    let stored = (0..spec.checks.len()).map(|check| gate_judge::stored_detects(&spec, check, runs, None));
+    let view = PlanView {
+        spec: &spec,
+        plan: &plan,
+        checks: &checks,
+        stored: &stored.collect::<Vec<_>>(),
+        today: &measure::now(),
+        warnings: &gate_judge::plan_notes(&spec, &looks),
+    };
     let text = if arguments.json {
         gate_report::plan_json(&view).map_err(|error| Failure::internal(format!("failed to {error}")))?
     } else {

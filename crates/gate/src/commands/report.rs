@@ -40,11 +40,18 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
 
 pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
     if path.is_dir() {
-        let hint = format!("name the verdict in it: {}", path.join("verdict.json").display());
+        let inside = path.join("verdict.json");
+        let hint = match inside.is_file() {
+            true => format!("name the verdict in it: {}", inside.display()),
+            false => "name a gate's verdict, such as .gate/chat/verdict.json".to_owned(),
+        };
         return Err(Failure::unreadable(path, "it is a folder").hint(hint));
     }
     let text = files::read(path, files::LARGE)?;
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| Failure::unreadable(path, error))?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+        Failure::unreadable(path, format!("it is not a verdict: {error}"))
+            .hint("a verdict is the verdict.json that `gate check` and `gate judge --out` write")
+    })?;
     let schema = value.get("schema").and_then(serde_json::Value::as_u64);
     match schema {
         Some(schema) if schema <= u64::from(VERDICT_SCHEMA) => {}

@@ -4,8 +4,8 @@ use gate_model::{Aggregate, CheckVerdict, Comparison, Evidence, Metric, Op, Quan
 
 use crate::layout::counted;
 use crate::words::{
-    BOUNDS, allowance, beyond_word, bounds, change, change_seen, figure, grouped, number, p_value, percent,
-    short_label, whose,
+    BOUNDS, allowance, base_figure, beyond_word, bounds, change, change_seen, figure, grouped, limit_figure, number,
+    p_value, percent, reckoned, seen_figure, short_label, whose,
 };
 
 /// What is compared, what is counted or reckoned, and the probability that comes out.
@@ -20,9 +20,9 @@ pub(super) fn steps(check: &CheckVerdict, evidence: &Evidence) -> Vec<String> {
         Rule::Point => vec!["Nothing is tested: the number is compared as it is.".to_owned()],
         Rule::Mean => vec![mean(check, evidence), bursts(evidence), student(check, evidence)],
         Rule::Cluster => vec![cluster(check, evidence), bursts(evidence), student(check, evidence)],
-        Rule::Paired => comparison.map(|comparison| paired(evidence, comparison)).unwrap_or_default(),
+        Rule::Paired => comparison.map(|comparison| paired(check, evidence, comparison)).unwrap_or_default(),
         Rule::PairedTail => comparison.map(|comparison| paired_tail(check, evidence, comparison)).unwrap_or_default(),
-        Rule::Stored => comparison.map(|comparison| stored(evidence, comparison)).unwrap_or_default(),
+        Rule::Stored => comparison.map(|comparison| stored(check, evidence, comparison)).unwrap_or_default(),
         Rule::StoredTail => comparison.map(|comparison| stored_tail(check, evidence, comparison)).unwrap_or_default(),
         Rule::Bounds => comparison.map(|comparison| of_bounds(evidence, comparison)).unwrap_or_default(),
     });
@@ -35,8 +35,9 @@ fn compared(check: &CheckVerdict, evidence: &Evidence) -> String {
     let what = format!("{} of {}", short_label(check.check.metric), counted(evidence.n as usize, noun));
     let bounds = Some(bounds(evidence)).filter(|bounds| !bounds.is_empty());
     let bounds = bounds.map(|bounds| format!(" ({BOUNDS}: {bounds})")).unwrap_or_default();
-    let seen = check.seen.map_or_else(|| "unknown".to_owned(), figure);
-    let bound = check.check.bound.absolute().map_or_else(|| check.check.bound_text.clone(), figure);
+    let seen = seen_figure(check).unwrap_or_else(|| "unknown".to_owned());
+    let bound = limit_figure(check).filter(|_| check.check.bound.absolute().is_some());
+    let bound = bound.unwrap_or_else(|| check.check.bound_text.clone());
     format!("What is seen. The {what} is {seen}{bounds}. It has to be {} {bound}.", op_words(check.check.op))
 }
 
@@ -57,6 +58,7 @@ fn base(check: &CheckVerdict, comparison: &Comparison) -> String {
     };
     let how = match (check.rule, &comparison.with) {
         _ if base.value == 0.0 => "",
+        (_, With::Baseline { runs: 1 }) => "",
         (Rule::Stored, _) => ", the geometric mean of the runs",
         (Rule::StoredTail, _) => ", of all their requests together",
         (Rule::Counted | Rule::Rate, With::Baseline { .. }) => ", of all their requests together",
@@ -77,18 +79,18 @@ fn base(check: &CheckVerdict, comparison: &Comparison) -> String {
     };
     format!(
         "The base. It is {} {} ({of}{how}{dropped}). The bound on that: {}.{zero}",
-        figure(base),
+        base_figure(check).unwrap_or_default(),
         whose(&comparison.with),
-        allowance(&check.check, comparison)
+        allowance(check, comparison)
     )
 }
 
 /// How many requests are beyond the bound, and how many would be.
 fn exceedances(check: &CheckVerdict, evidence: &Evidence) -> String {
-    let beyond = beyond_word(&check.check);
+    let beyond = beyond_word(&check.check, check.rule);
     let what = match (check.check.metric, check.check.op) {
-        (Metric::Attainment, _) => "A request is bad where it failed or broke a bound of `slo`".to_owned(),
-        (Metric::ErrorShare(_) | Metric::ErrorCount(_), _) => "A request is bad where it ended so".to_owned(),
+        (Metric::Attainment, _) => NOT_GOOD.to_owned(),
+        (Metric::ErrorShare(_) | Metric::ErrorCount(_), _) => format!("A request counts where it is {beyond}"),
         (_, Op::Less | Op::Greater) => format!("A request is {beyond} where its value is the limit or beyond it"),
         _ => format!("A request is {beyond} where its value is beyond the limit"),
     };
@@ -98,9 +100,10 @@ fn exceedances(check: &CheckVerdict, evidence: &Evidence) -> String {
     };
     let share = if evidence.n > 0 { evidence.allowed / f64::from(evidence.n) } else { 0.0 };
     format!(
-        "The count. {what}{failed}: {} of {} are. If the bound held just so, {} would be: {}.",
+        "The count. {what}{failed}: {} of {} {}. If the bound held just so, {} would be: {}.",
         grouped(evidence.k),
         grouped(evidence.n),
+        are(evidence.k),
         percent(share),
         number(evidence.allowed)
     )
@@ -135,21 +138,31 @@ fn binomial(evidence: &Evidence) -> String {
 }
 
 fn count(check: &CheckVerdict, evidence: &Evidence) -> String {
-    let which = if matches!(check.check.metric, Metric::Attainment) { "are good" } else { "ended so" };
+    let what = if check.check.metric == Metric::Attainment { format!("{NOT_GOOD}. ") } else { String::new() };
     format!(
-        "The count. {} of {} requests {which}, when the run has ended. Nothing is tested: the number is compared as it \
-         is.",
+        "The count. {what}{} of {} requests {} {}, when the run has ended. Nothing is tested: the number is compared as \
+         it is.",
         grouped(evidence.k),
-        grouped(evidence.n)
+        grouped(evidence.n),
+        are(evidence.k),
+        beyond_word(&check.check, check.rule)
     )
 }
 
+fn are(count: u32) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// What good requests are not.
+const NOT_GOOD: &str = "A request is not good where it failed or broke a bound of `slo`";
+
 fn extreme(check: &CheckVerdict, evidence: &Evidence) -> String {
     format!(
-        "The count. {} of {} requests are {}; one is enough, and no chance is involved.",
+        "The count. {} of {} requests {} {}; one is enough, and no chance is involved.",
         grouped(evidence.k),
         grouped(evidence.n),
-        beyond_word(&check.check)
+        are(evidence.k),
+        beyond_word(&check.check, check.rule)
     )
 }
 
@@ -174,7 +187,7 @@ fn cluster(check: &CheckVerdict, evidence: &Evidence) -> String {
         "The count. Gaps of one request hang together, so each request gives one number: its gaps {} the limit, less \
          those that the percentile allows of its gaps. {} of {} requests have too many. If the bound held just so, the \
          mean of these numbers would be 0.",
-        beyond_word(&check.check),
+        beyond_word(&check.check, check.rule),
         grouped(evidence.k),
         grouped(evidence.n)
     )
@@ -192,10 +205,21 @@ fn student(check: &CheckVerdict, evidence: &Evidence) -> String {
     )
 }
 
-fn paired(evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
+fn paired(check: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
     let Some(p) = evidence.p_fail else { return vec![untested(comparison)] };
     let tolerance = comparison.tolerance.map(|tolerance| format!(" − {}", in_formula(tolerance)));
-    let statistic = comparison.statistic.map(|statistic| format!(" is W = {}", number(statistic)));
+    let w = comparison.statistic.map(|w| format!(" is W = {}", reckoned(w))).unwrap_or_default();
+    let alike = if evidence.design_effect > 1.0 {
+        format!(", the sum times the design effect {}, since neighbours are alike", number(evidence.design_effect))
+    } else {
+        String::new()
+    };
+    let z = normal(comparison, -1.0).map_or_else(String::new, |z| {
+        let deviation = comparison.deviation.map(reckoned).unwrap_or_default();
+        format!(
+            " By chance it strays from 0 by √V = {deviation}, the root of the sum of the squared ranks{alike}. {z}."
+        )
+    });
     vec![
         format!(
             "The pairs. Each of the {} pairs gives d = ln(target) − ln(reference){}. In {} of them the target is beyond \
@@ -206,24 +230,29 @@ fn paired(evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
             number(evidence.allowed)
         ),
         format!(
-            "The ranks. The d are ranked by their size, and the sum of the ranks, each with the sign of its d,{}. It \
-             would be near 0 if the bound held just so.{}",
-            statistic.unwrap_or_default(),
-            if evidence.design_effect > 1.0 {
-                format!(
-                    " Neighbours are alike (design effect {}), so it may stray further.",
-                    number(evidence.design_effect)
-                )
-            } else {
-                String::new()
-            }
+            "The ranks. The d are ranked by their size, and those of 0 left out. The sum of the ranks of the pairs beyond \
+             the bound, less that of the others,{w}. It would be near 0 if the bound held just so."
         ),
         format!(
-            "The probability. If the bound held just so, a sum as far on the bad side, or farther, would be seen with {}.",
+            "The probability.{z} If the bound held just so, a sum as large, or larger, would be seen with {} (normal \
+             distribution).",
             p_value(p)
         ),
-        estimate(comparison, "the typical change of a pair, the median of the averages of every two (Hodges–Lehmann)"),
+        estimate(
+            check,
+            comparison,
+            "the typical change of a pair, the median of the averages of every two (Hodges–Lehmann)",
+        ),
     ]
+}
+
+/// The standardised sum of signed ranks, one step of it nearer to 0 or farther from it: `z = (W − 1) ÷ √V =
+/// (91 − 1) ÷ 207.1 = 0.4346`.
+pub(super) fn normal(comparison: &Comparison, step: f64) -> Option<String> {
+    let (w, deviation) = comparison.statistic.zip(comparison.deviation.filter(|deviation| *deviation > 0.0))?;
+    let sign = if step < 0.0 { '−' } else { '+' };
+    let z = reckoned((w + step) / deviation);
+    Some(format!("z = (W {sign} 1) ÷ √V = ({} {sign} 1) ÷ {} = {z}", reckoned(w), reckoned(deviation)))
 }
 
 fn paired_tail(check: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
@@ -235,42 +264,90 @@ fn paired_tail(check: &CheckVerdict, evidence: &Evidence, comparison: &Compariso
     ]
 }
 
-fn stored(evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
+fn stored(check: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
     let Some(p) = evidence.p_fail else { return vec![untested(comparison)] };
     let With::Baseline { runs } = comparison.with else { return Vec::new() };
-    let noise = comparison.noise.map(percent).unwrap_or_else(|| "an unknown share".to_owned());
-    let tolerance = comparison.tolerance.map(|tolerance| format!(" − {}", in_formula(tolerance)));
-    let statistic = comparison.statistic.map(|t| format!(" = {}", number(t))).unwrap_or_default();
     let freedom = comparison.freedom.map(|freedom| format!(" with {} degrees of freedom", number(freedom)));
-    let detects = comparison.detects.map(|detects| {
-        format!(" With so much noise {} is found in 4 of 5 runs, and less more rarely.", change(Unit::Time, detects))
-    });
+    let smooth = match check.check.metric {
+        Metric::Series(_, Aggregate::Percentile(_)) => {
+            ", each percentile as a weighted mean of the values around it (Harrell–Davis), which strays less than the one \
+             value that is shown above"
+        }
+        _ => "",
+    };
+    let stored = if runs == 1 { "the stored one" } else { "the mean of the stored ones" };
     vec![
+        estimate(check, comparison, &format!("this run ÷ {stored}{smooth}")),
+        noise(check, comparison, runs),
+        distance_of_runs(check, comparison, runs),
         format!(
-            "The noise. Runs differ by s = {noise} among themselves: their own spread, mixed with 5 % (or what \
-             `gate calibrate` found) and what so many requests differ by chance, in the weight of four runs, since {} \
-             tell little of it.{}",
-            counted(runs as usize, "run"),
-            detects.unwrap_or_default()
-        ),
-        format!(
-            "The distance. t = (ln(this run) − mean of ln(stored runs){}) ÷ (s √(1 + 1/{runs})){statistic}.",
-            tolerance.unwrap_or_default()
-        ),
-        format!(
-            "The probability. If the bound held just so, t would be as far on the bad side, or farther, with {} (Student's \
-             t{}).",
+            "The probability. If the bound held just so, t would be as large, or larger, with {} (Student's t{}).",
             p_value(p),
             freedom.unwrap_or_default()
         ),
-        estimate(comparison, "this run ÷ the mean of the stored ones"),
     ]
+}
+
+/// How much runs differ among themselves.
+fn noise(check: &CheckVerdict, comparison: &Comparison, runs: u32) -> String {
+    let noise = comparison.noise.map(percent).unwrap_or_else(|| "an unknown share".to_owned());
+    let from = match runs {
+        1 => format!(
+            "Runs are taken to differ by s = {noise}: by 5 % (or what `gate calibrate` found), and by what so many \
+             requests differ by chance. One stored run shows nothing of that itself."
+        ),
+        runs => format!(
+            "Runs differ by s = {noise} among themselves: their own spread, mixed with 5 % (or what `gate calibrate` \
+             found) and what so many requests differ by chance, in the weight of four runs, since {} tell little of it.",
+            grouped(runs)
+        ),
+    };
+    let detects = comparison.detects.map(|detects| {
+        let found = change(check.check.metric.unit(), detects);
+        format!(" With so much noise {found} is found in 4 of 5 runs, and less more rarely.")
+    });
+    format!("The noise. {from}{}", detects.unwrap_or_default())
+}
+
+/// Student's t, with its numbers. It is large where the run is bad, whichever way the bound.
+fn distance_of_runs(check: &CheckVerdict, comparison: &Comparison, runs: u32) -> String {
+    let base = comparison.base.map(|base| base.value).filter(|base| *base > 0.0);
+    let is_share = check.check.metric.unit() == Unit::Share;
+    // Changes of shares are in points.
+    let ratio = comparison.change.and_then(|change| if is_share { Some(change / base?) } else { Some(change) });
+    let limit = base.zip(comparison.limit).map(|(base, limit)| limit.value / base - 1.0);
+    let limit = comparison.tolerance.or(limit);
+    let names = ["ln(this run ÷ stored runs)".to_owned(), limit.map_or_else(|| "ln(limit)".to_owned(), in_formula)];
+    let turned = |pair: [String; 2]| {
+        let [first, second] = pair;
+        if check.check.op.wants_more() { format!("{second} − {first}") } else { format!("{first} − {second}") }
+    };
+    let deviation = comparison.deviation.map(reckoned);
+    let numbers = ratio.zip(limit).zip(deviation.clone()).map(|((ratio, limit), deviation)| {
+        let in_brackets = |value: f64| {
+            let text = reckoned(value.ln_1p());
+            if text.starts_with('−') { format!("({text})") } else { text }
+        };
+        format!(" = ({}) ÷ {deviation}", turned([ratio, limit].map(in_brackets)))
+    });
+    let t = comparison.statistic.map(|t| format!(" = {}", reckoned(t))).unwrap_or_default();
+    let straying = deviation.map(|deviation| format!(", and s √(1 + 1/{runs}) = {deviation}")).unwrap_or_default();
+    format!(
+        "The distance. Logarithms are compared{straying}: t = ({}) ÷ (s √(1 + 1/{runs})){}{t}.",
+        turned(names),
+        numbers.unwrap_or_default()
+    )
 }
 
 fn stored_tail(check: &CheckVerdict, evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
     let Some(p) = evidence.p_fail else { return vec![untested(comparison)] };
-    let noise = comparison.noise.map(|noise| format!(" of {}", percent(noise))).unwrap_or_default();
-    let how = format!("the base with what the bound allows and a margin for the noise{noise} from run to run");
+    let With::Baseline { runs } = comparison.with else { return Vec::new() };
+    let (sign, noise) = (if check.check.op.wants_more() { "−" } else { "" }, comparison.noise);
+    let margin = noise.map(|noise| format!(", times exp({sign}{} × √(1 + 1/{runs}))", reckoned(noise)));
+    let how = format!(
+        "the limit{} for the noise from run to run, so that a run is not to blame for it",
+        margin.unwrap_or_else(|| ", with a margin".to_owned())
+    );
     vec![cut(check, evidence, comparison, &how), bursts(evidence), drawn(evidence, comparison, p)]
 }
 
@@ -290,29 +367,40 @@ fn of_bounds(evidence: &Evidence, comparison: &Comparison) -> Vec<String> {
 fn cut(check: &CheckVerdict, evidence: &Evidence, comparison: &Comparison, how: &str) -> String {
     let cut = comparison.cut.map_or_else(|| "unknown".to_owned(), figure);
     format!(
-        "The count. The cut is {cut}: {how}. {} of {} requests are {} it; about {} would be if the bound held just so.",
+        "The count. The cut is {cut}: {how}. {} of {} requests {} {} it; about {} would be if the bound held just so.",
         grouped(evidence.k),
         grouped(evidence.n),
-        beyond_word(&check.check),
+        are(evidence.k),
+        beyond_word(&check.check, check.rule),
         number(evidence.allowed)
     )
 }
 
-/// The probability of exceedances of an order statistic.
+/// The probability of exceedances of an order statistic, with the parameters of its distribution.
 fn drawn(evidence: &Evidence, comparison: &Comparison, p: f64) -> String {
+    let (n, k, base) = (f64::from(evidence.n), f64::from(evidence.k), f64::from(comparison.n));
+    // Of M + 1 gaps between the base's values so many lie beyond the cut.
+    let beyond = (evidence.allowed / n.max(1.0) * (base + 1.0)).round();
+    let effect = evidence.design_effect.max(1.0);
+    let whole = |value: f64| (value / effect + 1e-9).floor();
     format!(
-        "The probability. If the bound held just so, {} or more of {} would be beyond the cut with {} (beta-binomial: \
-         the base is itself known from {} only).",
+        "The probability. If the bound held just so, {} or more of {} would be beyond the cut with {} (beta-binomial with \
+         α = {} and β = {}, since the base is itself known from {} only: {} or more of {}{}).",
         grouped(evidence.k),
         grouped(evidence.n),
         p_value(p),
-        counted(comparison.n as usize, "request")
+        number(beyond),
+        number(base + 1.0 - beyond),
+        counted(comparison.n as usize, "request"),
+        number(whole(k)),
+        number(whole(n)),
+        if evidence.design_effect > 1.0 { ", both divided by the design effect" } else { "" }
     )
 }
 
 /// The change by the rule's own estimate.
-fn estimate(comparison: &Comparison, how: &str) -> String {
-    let change = change_seen(Unit::Time, comparison);
+fn estimate(check: &CheckVerdict, comparison: &Comparison, how: &str) -> String {
+    let change = change_seen(check.check.metric.unit(), comparison);
     change.map(|change| format!("The estimate. The change is {change}: {how}.")).unwrap_or_default()
 }
 

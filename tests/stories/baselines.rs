@@ -179,6 +179,39 @@ fn a_gate_is_found_at_the_base_by_name_and_a_removed_one_is_told() {
 }
 
 #[test]
+fn a_gate_is_found_at_the_base_wherever_it_was_moved() {
+    let place = repository("");
+    checked(&place, &["--save-baseline"], 0);
+    place.git(&["checkout", "--quiet", "-b", "change"]);
+    place.write("nightly/deep/moved.yaml", &spec("").replace("+ 15%", "+ 900%"));
+    std::fs::remove_file(place.path("gates/chat.yaml")).unwrap();
+    place.commit("move far");
+    let words = [&["check", "nightly/deep/moved.yaml", "--trust", "base"], MUCH_SLOWER].concat();
+    place.gate(&words).expect_code(1).says("loosens its own gate");
+
+    // The same path, through a link.
+    place.git(&["reset", "--quiet", "--hard", "main"]);
+    place.write("other/chat.yaml", &spec("").replace("+ 15%", "+ 900%").replace("name: chat", "name: tchat"));
+    std::fs::remove_dir_all(place.path("gates")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("other", place.path("gates")).unwrap();
+    place.commit("link");
+    let ended = place.gate(&["check", "gates/chat.yaml", "--trust", "base"]);
+    ended.expect_code(0).says("loosens its own gate");
+}
+
+#[test]
+fn two_gates_do_not_write_into_one_journal() {
+    let place = repository("");
+    let slow = ["check", "gates/chat.yaml", "--set", "load.rps=10"];
+    let mut first = place.command(&slow).stderr(std::process::Stdio::null()).spawn().unwrap();
+    crate::harness::wait_until("the first writes its journal", || place.path(".gate/chat/run.jsonl").exists());
+    place.gate_once(&slow).expect_code(2).says("another gate is writing").says("--out");
+    assert!(first.wait().unwrap().code().is_some_and(|code| code != 2));
+    place.gate(&["judge", ".gate/chat/run.jsonl"]).expect_code(0);
+}
+
+#[test]
 fn a_run_that_cannot_be_kept_says_how_to_keep_it_later() {
     let place = repository("baseline: {store: 'git:refs/gate/baselines'}");
     let remote = Place::new();

@@ -100,7 +100,7 @@ pub enum BaselineError {
         source: io::Error,
     },
     /// The remote repository does not answer, or refuses.
-    #[error("{does} `{store}` of remote `origin`: {message}")]
+    #[error("{does} `{store}` of the remote: {message}")]
     Remote {
         /// What was tried: `read` or `push`.
         does: &'static str,

@@ -1,6 +1,6 @@
 //! A store that is a ref of the git repository. Neither checkout, index nor HEAD is touched.
 //!
-//! Where there is a remote `origin`, the ref there is the store: reading fetches it, saving pushes it. The ref of the
+//! Where there is a remote (`origin`, or the only one), the ref there is the store: reading fetches it, saving pushes it. The ref of the
 //! same name in the clone is what was last pushed, and the store itself where there is no remote. What was kept in it
 //! then is read beside what the remote has, and pushed with the next save.
 
@@ -38,7 +38,8 @@ const RESERVED: [&str; 8] = [
 pub(crate) struct GitStore {
     git: Git,
     name: String,
-    has_remote: bool,
+    /// The remote that is read and pushed to.
+    remote: Option<String>,
     /// The commit that is read; absent of an empty store.
     commit: Option<String>,
     /// Files that the remote never had, which are read before its own.
@@ -60,10 +61,20 @@ impl GitStore {
         if !git.ask(&["check-ref-format", name])?.status.success() {
             return Err(unusable("git takes it for no ref"));
         }
-        let has_remote = git.text(&["remote"])?.lines().any(|remote| remote == "origin");
-        let mut store = Self { git, name: name.to_owned(), has_remote, commit: None, ours: Vec::new(), warning: None };
+        let remotes = git.text(&["remote"])?;
+        let remotes: Vec<&str> = remotes.lines().collect();
+        let remote = match remotes.as_slice() {
+            [only] => Some((*only).to_owned()),
+            several => several.iter().find(|remote| **remote == "origin").map(|remote| (*remote).to_owned()),
+        };
+        let warning = (remote.is_none() && !remotes.is_empty()).then(|| {
+            let remotes = remotes.join("`, `");
+            format!("none of the remotes `{remotes}` is `origin`: nothing is read from them or pushed to them")
+        });
+        let name = name.to_owned();
+        let mut store = Self { git, name, remote, commit: None, ours: Vec::new(), warning };
         let local = store.local()?;
-        if !has_remote {
+        if store.remote.is_none() {
             store.commit = local;
             return Ok(store);
         }
@@ -121,7 +132,7 @@ impl GitStore {
         let mut message = String::new();
         for attempt in 1..=ATTEMPTS {
             let local = self.local()?;
-            let (before, unpushed) = match self.has_remote {
+            let (before, unpushed) = match self.remote.is_some() {
                 true => {
                     let before = self.fetch()?;
                     let unpushed = self.unpushed(local.as_deref(), before.as_deref())?;
@@ -136,12 +147,12 @@ impl GitStore {
             let commit = self.commit_over(before.as_deref(), &all, &removed, about)?;
             let published = match &before {
                 Some(before) if *before == commit => Published::Done,
-                _ if self.has_remote => self.push(&commit)?,
+                _ if self.remote.is_some() => self.push(&commit)?,
                 _ => self.swap(before.as_deref(), &commit)?,
             };
             match published {
                 Published::Done => {
-                    if self.has_remote {
+                    if self.remote.is_some() {
                         // Copies of what the remote has: where they cannot be set, the next fetch does it.
                         self.git.ask(&["update-ref", &self.seen(), &commit])?;
                         self.git.ask(&["update-ref", &self.name, &commit])?;
@@ -175,12 +186,18 @@ impl GitStore {
         Ok(changes.remove.iter().filter(|it| goes(&it.unless)).map(|it| it.path.clone()).collect())
     }
 
+    fn remote_name(&self) -> &str {
+        self.remote.as_deref().unwrap_or("origin")
+    }
+
     /// The remote's commit, with everything it needs; `None` where the remote has no such ref.
     fn fetch(&self) -> Result<Option<String>, BaselineError> {
         let below = format!("{}/*", self.name);
         let above: Vec<&str> = self.above().collect();
-        let listed =
-            self.network("read", &[&["ls-remote", "--quiet", "origin", &self.name, &below], &above[..]].concat())?;
+        let listed = self.network(
+            "read",
+            &[&["ls-remote", "--quiet", self.remote_name(), &self.name, &below], &above[..]].concat(),
+        )?;
         if !listed.status.success() {
             return Err(self.remote("read", complaint(&listed)));
         }
@@ -195,7 +212,7 @@ impl GitStore {
         if self.kind(commit)?.is_none() {
             // Into no ref: several fetches at once would wait for its lock.
             let options = ["--quiet", "--no-tags", "--no-prune", "--no-recurse-submodules", "--no-write-fetch-head"];
-            let arguments = [&["fetch", "--refmap="], &options[..], &["origin", &self.name]].concat();
+            let arguments = [&["fetch", "--refmap="], &options[..], &[self.remote_name(), &self.name]].concat();
             let fetched = self.network("read", &arguments)?;
             if !fetched.status.success() {
                 return Err(self.remote("read", complaint(&fetched)));
@@ -204,7 +221,7 @@ impl GitStore {
                 return Err(self.remote("read", "it was replaced while it was read: try again".to_owned()));
             }
         }
-        self.check(commit, " at `origin`")?;
+        self.check(commit, &format!(" at `{}`", self.remote_name()))?;
         self.git.ask(&["update-ref", &self.seen(), commit])?;
         Ok(Some(commit.to_owned()))
     }
@@ -289,7 +306,8 @@ impl GitStore {
     }
 
     fn push(&self, commit: &str) -> Result<Published, BaselineError> {
-        let options = ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "origin"];
+        let options =
+            ["push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", self.remote_name()];
         let output = self.network("push", &[&options[..], &[&format!("{commit}:{}", self.name)]].concat())?;
         if output.status.success() {
             return Ok(Published::Done);

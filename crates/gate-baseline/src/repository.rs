@@ -173,6 +173,33 @@ impl Repository {
         Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
     }
 
+    /// The YAML files of a commit, wherever they are, that hold this name of a gate; at most 100.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn specs_named(&self, commit: &str, name: &str) -> Result<Vec<String>, BaselineError> {
+        let commit = self.checked(commit)?;
+        let words = ["grep", "-l", "-z", "-I", "-F", "--full-name", "-e", name, commit];
+        let output = self.git.ask(&words)?;
+        // 1 says that nothing was found.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return self.git.text(&words).map(|_| Vec::new());
+        }
+        let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let paths = listed.split('\0').filter_map(|found| found.split_once(':')).map(|(_, path)| path.to_owned());
+        Ok(paths.filter(|path| path.ends_with(".yaml") || path.ends_with(".yml")).take(100).collect())
+    }
+
+    /// A file's path from the root as it is written, links not followed; `None` where it lies outside.
+    #[must_use]
+    pub fn as_written(&self, path: &Path) -> Option<String> {
+        let whole = std::path::absolute(path).ok()?;
+        let roots = [Some(self.root.clone()), self.root.canonicalize().ok()];
+        let below = roots.iter().flatten().find_map(|root| whole.strip_prefix(root).ok())?;
+        let names: Option<Vec<&str>> = below.components().map(|name| name.as_os_str().to_str()).collect();
+        Some(names?.join("/"))
+    }
+
     /// A file's path from the root, as git writes it; `None` where it lies outside. The file itself may be a link.
     #[must_use]
     pub fn relative(&self, path: &Path) -> Option<String> {

@@ -112,11 +112,12 @@ pub(crate) fn check_arms(context: &mut Context, target: &Target, reference: &Tar
     }
 }
 
-/// Whether what may be sent to the target may be sent to the reference: both are one host, reached in one way.
+/// Whether what may be sent to the target may be sent to the reference: both are one host, reached in one way, or one
+/// socket.
 fn shares_host(reference: &RawTarget, target: &RawTarget) -> bool {
     let (Some(reference), Some(target)) = (reference.url.as_deref(), target.url.as_deref()) else { return false };
-    if [reference, target].iter().all(|url| UnixUrl::parse(url).is_some()) {
-        return true;
+    if let (Some(reference), Some(target)) = (UnixUrl::parse(reference), UnixUrl::parse(target)) {
+        return reference.socket == target.socket;
     }
     let (Ok(reference), Ok(target)) = (Url::parse(reference), Url::parse(target)) else { return false };
     reference.has_host() && reference.scheme() == target.scheme() && reference.host() == target.host()

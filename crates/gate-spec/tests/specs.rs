@@ -513,6 +513,19 @@ mod tests {
     }
 
     #[test]
+    fn another_socket_is_another_server() {
+        let key = |reference: &str| {
+            let text = format!(
+                "version: 1\nname: x\nrequire: [tpot.p50 < reference + 5%]\n\
+                 target: {{url: 'unix:/run/a.sock:/v1', key: sk-one}}\nreference: {{url: '{reference}'}}\n"
+            );
+            resolve("gate.yaml", &text, &environment(), &[]).unwrap().spec.reference.unwrap().key
+        };
+        assert!(key("unix:/run/a.sock:/v2").is_some());
+        assert!(key("unix:/run/b.sock:/v1").is_none());
+    }
+
+    #[test]
     fn a_reference_on_bedrock_is_signed_for_where_it_may_be() {
         let aws = [
             ("AWS_ACCESS_KEY_ID", "AKIA-from-env"),

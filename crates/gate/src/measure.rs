@@ -1,6 +1,6 @@
 //! From a spec to a finished run: the plan, the endpoints, the journal and the load, wired together.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) fn run(
     if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         files::make_folder(folder)?;
     }
-    let file = File::create(journal).map_err(|error| Failure::unwritable(journal, error))?;
+    let file = own(journal)?;
     let redactor = console.secrets.redactor();
     let mut live = Live::new(spec, plan.requests.len(), console);
     let load = Load {
@@ -69,6 +69,25 @@ pub(crate) fn run(
         }
         error => refused(spec, error),
     })
+}
+
+/// Opens a journal for this run alone: two runs that wrote into one would leave neither.
+fn own(journal: &Path) -> Result<File, Failure> {
+    let unwritable = |error: std::io::Error| Failure::unwritable(journal, error);
+    // What is there is lost only once it is known to be nobody's.
+    let file = File::options().write(true).create(true).truncate(false).open(journal).map_err(unwritable)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            return Err(Failure::usage(format!("{}: another gate is writing this journal", journal.display()))
+                .hint("wait until it has ended, or give each its own folder with --out"));
+        }
+        // Some file systems know no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => {}
+    }
+    if file.metadata().is_ok_and(|facts| facts.is_file()) {
+        file.set_len(0).map_err(unwritable)?;
+    }
+    Ok(file)
 }
 
 /// Where an arm's requests go.

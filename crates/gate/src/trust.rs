@@ -12,14 +12,16 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::{specs, surroundings};
 
-/// The commit that a change forked off from, with the specs it had in the folders that the change's are in.
+/// The commit that a change forked off from, with the specs it had beside the change's, and of their names.
 pub(crate) struct Base<'a> {
     repository: Repository,
     commit: String,
     overlays: &'a [Overlay],
     console: &'a Console,
-    /// The texts by their paths from the root; why one could not be read.
+    /// The texts of specs by their paths from the root; why one could not be read.
     texts: BTreeMap<String, Result<String, String>>,
+    /// Those that stand beside the change's.
+    beside: BTreeSet<String>,
 }
 
 /// A spec that is judged as its base commit wants it, with what the report says of that.
@@ -40,17 +42,23 @@ impl<'a> Base<'a> {
         };
         let repository = surroundings::repository().map_err(|error| wrong(&error))?;
         let commit = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
-        let mut base = Self { repository, commit, overlays, console, texts: BTreeMap::new() };
-        let paths = heads.iter().map(|head| base.path_of(head)).collect::<Result<BTreeSet<_>, _>>()?;
-        let folders: BTreeSet<&str> =
-            paths.iter().map(|path| path.rsplit_once('/').map_or("", |(folder, _)| folder)).collect();
-        for folder in folders {
-            for path in base.repository.files_at(&base.commit, folder).map_err(|error| wrong(&error))? {
-                if path.ends_with(".yaml") || path.ends_with(".yml") || paths.contains(&path) {
-                    let text = base.repository.file_at(&base.commit, &path).map_err(|error| error.to_string());
-                    base.texts.extend(text.transpose().map(|text| (path, text)));
-                }
+        let mut base = Self { repository, commit, overlays, console, texts: BTreeMap::new(), beside: BTreeSet::new() };
+        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        for head in heads {
+            let own = [Some(base.path_of(head)?), base.repository.as_written(Path::new(&head.file))];
+            for path in own.into_iter().flatten() {
+                let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+                let beside = base.repository.files_at(&base.commit, folder).map_err(|error| wrong(&error))?;
+                base.beside.extend(beside.into_iter().filter(|file| is_spec(file)));
+                wanted.insert(path);
             }
+            // A spec may have been moved to another folder.
+            wanted.extend(base.repository.specs_named(&base.commit, &head.name).map_err(|error| wrong(&error))?);
+        }
+        wanted.extend(base.beside.iter().cloned());
+        for path in wanted {
+            let text = base.repository.file_at(&base.commit, &path).map_err(|error| error.to_string());
+            base.texts.extend(text.transpose().map(|text| (path, text)));
         }
         Ok(base)
     }
@@ -60,13 +68,12 @@ impl<'a> Base<'a> {
     /// # Errors
     /// Where what the base has cannot be resolved.
     pub(crate) fn judged(&self, head: GateSpec) -> Result<Trusted, Failure> {
-        let own = self.path_of(&head)?;
-        let of_name = self.texts.keys().find(|path| **path != own && self.name_in(path).as_deref() == Some(&head.name));
-        let path = match of_name {
-            Some(moved) if self.name_in(&own).as_deref() != Some(&head.name) => moved,
-            _ => &own,
-        };
-        let Some(text) = self.texts.get(path) else {
+        let own = [Some(self.path_of(&head)?), self.repository.as_written(Path::new(&head.file))];
+        let own = || own.iter().flatten().filter_map(|path| self.texts.get_key_value(path));
+        let is_named = |path: &str| self.name_in(path).as_deref() == Some(&*head.name);
+        let found = own().find(|(path, _)| is_named(path));
+        let found = found.or_else(|| self.texts.iter().find(|(path, _)| is_named(path))).or_else(|| own().next());
+        let Some((path, text)) = found else {
             return Ok(Trusted { spec: head, findings: vec![Finding::NotAtBase { base: self.commit.clone() }] });
         };
         let short = self.commit.get(..12).unwrap_or(&self.commit);
@@ -84,11 +91,12 @@ impl<'a> Base<'a> {
         })
     }
 
-    /// The gates that the base has in these folders and the change has not: removing one is the most that a change can
+    /// The gates that the base has beside these and the change has not: removing one is the most that a change can
     /// loosen.
     pub(crate) fn removed(&self, heads: &[GateSpec]) -> Vec<SpecChange> {
-        let kept: BTreeSet<String> = heads.iter().filter_map(|head| self.path_of(head).ok()).collect();
-        let gone = self.texts.keys().filter(|path| !kept.contains(*path)).filter_map(|path| {
+        let written = heads.iter().filter_map(|head| self.repository.as_written(Path::new(&head.file)));
+        let kept: BTreeSet<String> = heads.iter().filter_map(|head| self.path_of(head).ok()).chain(written).collect();
+        let gone = self.beside.iter().filter(|path| !kept.contains(*path)).filter_map(|path| {
             let name = self.name_in(path)?;
             (!heads.iter().any(|head| head.name == name)).then(|| SpecChange {
                 what: format!("gate {name}"),
@@ -105,6 +113,7 @@ impl<'a> Base<'a> {
         (!changes.is_empty()).then(|| Finding::SpecChanged { base: self.commit.clone(), changes })
     }
 
+    /// A head's file by its path from the root, links followed.
     fn path_of(&self, head: &GateSpec) -> Result<String, Failure> {
         self.repository
             .relative(Path::new(&head.file))
@@ -115,4 +124,9 @@ impl<'a> Base<'a> {
     fn name_in(&self, path: &str) -> Option<String> {
         specs::name_of(path, self.texts.get(path)?.as_ref().ok()?, self.overlays)
     }
+}
+
+/// Whether a file may hold a spec.
+fn is_spec(path: &str) -> bool {
+    path.ends_with(".yaml") || path.ends_with(".yml")
 }

@@ -230,6 +230,21 @@ fn refs_that_leave_no_room_are_named_at_once() {
 }
 
 #[test]
+fn the_only_remote_is_used_whatever_its_name_and_of_several_origin() {
+    let (world, _) = World::with_main(1);
+    let work = world.work();
+    git(&work, &["remote", "rename", "origin", "upstream"]);
+    git_shelf(&work).save(&kept("aaaa", 1, None)).unwrap();
+    assert_eq!(ids(&git_shelf(&world.clone("other", &[]))), ["aaaa"], "it was pushed");
+
+    git(&work, &["remote", "add", "fork", "/nowhere"]);
+    let mut shelf = git_shelf(&work);
+    assert!(shelf.warning().unwrap().contains("none of the remotes `fork`, `upstream` is `origin`"));
+    shelf.save(&kept("bbbb", 2, None)).unwrap();
+    assert_eq!(ids(&git_shelf(&world.clone("third", &[]))), ["aaaa"]);
+}
+
+#[test]
 fn without_a_remote_the_ref_of_the_clone_is_the_store() {
     let (world, main) = World::with_main(1);
     let work = world.work();

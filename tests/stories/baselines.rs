@@ -201,6 +201,27 @@ fn a_gate_is_found_at_the_base_wherever_it_was_moved() {
 }
 
 #[test]
+fn a_change_brings_no_baselines_of_its_own() {
+    let place = repository("");
+    checked(&place, &["--save-baseline"], 0);
+    place.git(&["checkout", "--quiet", "-b", "change"]);
+    let judged = || place.gate(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
+    judged().expect_code(1);
+    place.git(&["add", "--force", ".gate/baselines"]);
+    place.commit("a baseline of its own");
+    judged().expect_code(2).says("alters the baselines in .gate/baselines").says("take these files out");
+}
+
+#[test]
+fn a_run_that_says_nothing_is_no_baseline() {
+    let place = repository("");
+    place.gate(&["check", "gates/chat.yaml", "--set", "target.sim.faults={http_429: 40%}"]);
+    std::fs::rename(place.path(".gate/chat/run.jsonl"), place.path("limited.jsonl")).unwrap();
+    let ended = place.gate(&["check", "gates/chat.yaml", "--baseline", "limited.jsonl"]);
+    ended.expect_code(2).says("not a valid run").says("gate judge limited.jsonl");
+}
+
+#[test]
 fn two_gates_do_not_write_into_one_journal() {
     let place = repository("");
     let slow = ["check", "gates/chat.yaml", "--set", "load.rps=10"];

@@ -190,6 +190,18 @@ impl Repository {
         Ok(paths.filter(|path| path.ends_with(".yaml") || path.ends_with(".yml")).take(100).collect())
     }
 
+    /// The tracked files of a folder of the checkout that are not as they are in a commit. A
+    /// folder outside the repository has none.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn changed_since(&self, commit: &str, folder: &Path) -> Result<Vec<String>, BaselineError> {
+        let commit = self.checked(commit)?;
+        let Some(folder) = self.as_written(folder) else { return Ok(Vec::new()) };
+        let listed = self.git.text(&["diff", "--name-only", "--no-renames", "-z", commit, "--", &folder])?;
+        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    }
+
     /// A file's path from the root as it is written, links not followed; `None` where it lies outside.
     #[must_use]
     pub fn as_written(&self, path: &Path) -> Option<String> {

@@ -41,7 +41,12 @@ impl Given {
 
 /// Reads a baseline's file or a run's journal.
 pub(crate) fn read(path: &Path) -> Result<Baseline, Failure> {
-    gate_baseline::read_file(path).map_err(|error| wrong(&error))
+    let baseline = gate_baseline::read_file(path).map_err(|error| wrong(&error))?;
+    if !gate_judge::judge(&baseline.run, &Prior::default()).valid {
+        let words = format!("{} is not a valid run, so nothing can be compared with it", path.display());
+        return Err(Failure::usage(words).hint(format!("`gate judge {}` says why", path.display())));
+    }
+    Ok(baseline)
 }
 
 /// A store as a person writes it.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use gate_baseline::Repository;
-use gate_model::{Finding, GateSpec, SpecChange};
+use gate_model::{BaselineStore, Finding, GateSpec, SpecChange};
 use gate_spec::Overlay;
 
 use crate::console::Console;
@@ -36,10 +36,6 @@ impl<'a> Base<'a> {
     /// # Errors
     /// Where there is no base to be found: nothing is judged by checks nobody vouched for.
     pub(crate) fn find(heads: &[GateSpec], overlays: &'a [Overlay], console: &'a Console) -> Result<Self, Failure> {
-        let wrong = |error: &dyn Display| {
-            Failure::usage(format!("--trust base: failed to {error}"))
-                .hint("the job needs a checkout with the commits back to the fork point, such as fetch-depth: 0")
-        };
         let repository = surroundings::repository().map_err(|error| wrong(&error))?;
         let commit = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
         let mut base = Self { repository, commit, overlays, console, texts: BTreeMap::new(), beside: BTreeSet::new() };
@@ -108,6 +104,19 @@ impl<'a> Base<'a> {
         gone.collect()
     }
 
+    /// Makes sure that the change brings no baselines of its own: it would be judged by what it says of itself.
+    ///
+    /// # Errors
+    /// Where it does, with the files.
+    pub(crate) fn vouches_for(&self, store: &BaselineStore) -> Result<(), Failure> {
+        let BaselineStore::Folder(folder) = store else { return Ok(()) };
+        let changed = self.repository.changed_since(&self.commit, Path::new(folder)).map_err(|error| wrong(&error))?;
+        let Some(first) = changed.first() else { return Ok(()) };
+        let more = if changed.len() > 1 { format!(" and {} more", changed.len() - 1) } else { String::new() };
+        Err(Failure::usage(format!("--trust base: this change alters the baselines in {folder}: {first}{more}"))
+            .hint("baselines are kept by the main branch's job: take these files out of the change"))
+    }
+
     /// What a report says of these changes since the base.
     pub(crate) fn finding(&self, changes: Vec<SpecChange>) -> Option<Finding> {
         (!changes.is_empty()).then(|| Finding::SpecChanged { base: self.commit.clone(), changes })
@@ -124,6 +133,11 @@ impl<'a> Base<'a> {
     fn name_in(&self, path: &str) -> Option<String> {
         specs::name_of(path, self.texts.get(path)?.as_ref().ok()?, self.overlays)
     }
+}
+
+fn wrong(error: &dyn Display) -> Failure {
+    Failure::usage(format!("--trust base: failed to {error}"))
+        .hint("the job needs a checkout with the commits back to the fork point, such as fetch-depth: 0")
 }
 
 /// Whether a file may hold a spec.

@@ -36,7 +36,7 @@ fn repository(more: &str) -> Place {
 }
 
 fn checked(place: &Place, words: &[&str], code: i32) -> Verdict {
-    place.gate(&[&["check", "gates/chat.yaml"], words].concat()).expect_code(code);
+    place.gate_in_quiet(&[&["check", "gates/chat.yaml"], words].concat()).expect_code(code);
     place.verdict("chat")
 }
 
@@ -64,7 +64,7 @@ fn twice_on_main_and_once_on_a_pull_request() {
     assert!(matches!(third.status, Status::Passed | Status::PassedWithWarnings));
     assert!(third.moved.is_none());
 
-    let ended = place.gate(&[&["check", "gates/chat.yaml"], SLOWER].concat());
+    let ended = place.gate_in_quiet(&[&["check", "gates/chat.yaml"], SLOWER].concat());
     ended.expect_code(1).says("tpot.p50").says("Decode moved most");
     let fourth = place.verdict("chat");
     assert_eq!(*outcome(&fourth, "tpot.p50 <"), CheckOutcome::Violated);
@@ -80,7 +80,7 @@ fn twice_on_main_and_once_on_a_pull_request() {
 fn a_violated_run_is_not_kept_unless_asked_for_by_hand() {
     let place = repository("");
     place
-        .gate(&["check", "gates/chat.yaml", "--save-baseline", "--set", "target.sim.ttft=600ms"])
+        .gate_in_quiet(&["check", "gates/chat.yaml", "--save-baseline", "--set", "target.sim.ttft=600ms"])
         .expect_code(1)
         .says("not kept as a baseline");
     place.gate(&["baseline", "list"]).expect_code(0).says("no baseline");
@@ -96,7 +96,7 @@ fn a_waived_violation_does_not_become_what_later_runs_are_held_against() {
     let waived = "{check: tpot.p50 < baseline + 15%, waive: {until: 2999-12-31, reason: issue 412}}";
     place.write("gates/chat.yaml", &spec("").replace("tpot.p50 < baseline + 15%", waived));
     place.commit("waive");
-    let ended = place.gate(&[&["check", "gates/chat.yaml", "--save-baseline"], MUCH_SLOWER].concat());
+    let ended = place.gate_in_quiet(&[&["check", "gates/chat.yaml", "--save-baseline"], MUCH_SLOWER].concat());
     ended.expect_code(0).says("not kept as a baseline: a required check is violated");
 }
 
@@ -145,7 +145,7 @@ fn a_change_does_not_loosen_its_own_gate() {
     place.write("gates/chat.yaml", &loose);
     place.commit("loosen");
     checked(&place, MUCH_SLOWER, 0);
-    let ended = place.gate(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
+    let ended = place.gate_in_quiet(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
     ended.expect_code(1).says("400ms → 900ms");
     let verdict = place.verdict("chat");
     let changes = verdict.findings.iter().find_map(|finding| match finding {
@@ -170,7 +170,7 @@ fn a_gate_is_found_at_the_base_by_name_and_a_removed_one_is_told() {
     std::fs::remove_file(place.path("gates/other.yaml")).unwrap();
     place.write("gates/moved.yaml", &spec("").replace("+ 15%", "+ 400%"));
     place.commit("move, loosen, remove");
-    let ended = place.gate(&[&["check", "--trust", "base", "--junit", "j.xml"], MUCH_SLOWER].concat());
+    let ended = place.gate_in_quiet(&[&["check", "--trust", "base", "--junit", "j.xml"], MUCH_SLOWER].concat());
     ended.expect_code(1).says("loosens its own gate");
     let comment = place.read(".gate/chat/comment.md");
     assert!(comment.contains("baseline + 15% → baseline + 400%") && comment.contains("other"), "{comment}");
@@ -187,7 +187,7 @@ fn a_gate_is_found_at_the_base_wherever_it_was_moved() {
     std::fs::remove_file(place.path("gates/chat.yaml")).unwrap();
     place.commit("move far");
     let words = [&["check", "nightly/deep/moved.yaml", "--trust", "base"], MUCH_SLOWER].concat();
-    place.gate(&words).expect_code(1).says("loosens its own gate");
+    place.gate_in_quiet(&words).expect_code(1).says("loosens its own gate");
 
     // The same path, through a link.
     place.git(&["reset", "--quiet", "--hard", "main"]);
@@ -196,7 +196,7 @@ fn a_gate_is_found_at_the_base_wherever_it_was_moved() {
     #[cfg(unix)]
     std::os::unix::fs::symlink("other", place.path("gates")).unwrap();
     place.commit("link");
-    let ended = place.gate(&["check", "gates/chat.yaml", "--trust", "base"]);
+    let ended = place.gate_in_quiet(&["check", "gates/chat.yaml", "--trust", "base"]);
     ended.expect_code(0).says("loosens its own gate");
 }
 
@@ -205,7 +205,7 @@ fn a_change_brings_no_baselines_of_its_own() {
     let place = repository("");
     checked(&place, &["--save-baseline"], 0);
     place.git(&["checkout", "--quiet", "-b", "change"]);
-    let judged = || place.gate(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
+    let judged = || place.gate_in_quiet(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
     judged().expect_code(1);
     place.git(&["add", "--force", ".gate/baselines"]);
     place.commit("a baseline of its own");
@@ -215,9 +215,9 @@ fn a_change_brings_no_baselines_of_its_own() {
 #[test]
 fn a_run_that_says_nothing_is_no_baseline() {
     let place = repository("");
-    place.gate(&["check", "gates/chat.yaml", "--set", "target.sim.faults={http_429: 40%}"]);
+    place.gate_in_quiet(&["check", "gates/chat.yaml", "--set", "target.sim.faults={http_429: 40%}"]);
     std::fs::rename(place.path(".gate/chat/run.jsonl"), place.path("limited.jsonl")).unwrap();
-    let ended = place.gate(&["check", "gates/chat.yaml", "--baseline", "limited.jsonl"]);
+    let ended = place.gate_in_quiet(&["check", "gates/chat.yaml", "--baseline", "limited.jsonl"]);
     ended.expect_code(2).says("not a valid run").says("gate judge limited.jsonl");
 }
 
@@ -245,7 +245,7 @@ fn a_run_that_cannot_be_kept_says_how_to_keep_it_later() {
         std::fs::set_permissions(remote.path("hooks/pre-receive"), executable).unwrap();
     }
     place.git(&["remote", "add", "origin", remote.path("").to_str().unwrap()]);
-    let ended = place.gate(&["check", "gates/chat.yaml", "--save-baseline"]);
+    let ended = place.gate_in_quiet(&["check", "gates/chat.yaml", "--save-baseline"]);
     ended.expect_code(3).says("PASSED").says("not kept").says("gate baseline save .gate/chat/verdict.json");
     std::fs::remove_file(remote.path("hooks/pre-receive")).unwrap();
     place.gate(&["baseline", "save", ".gate/chat/verdict.json"]).expect_code(0).says("kept");
@@ -289,7 +289,7 @@ fn a_damaged_baseline_is_named_and_the_others_are_used() {
     checked(&place, &["--save-baseline"], 0);
     let key = std::fs::read_dir(place.path(".gate/baselines/chat")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(key.join("0123456789abcdef0123456789abcdef.json"), "{ not a baseline").unwrap();
-    let ended = place.gate(&["check", "gates/chat.yaml"]);
+    let ended = place.gate_in_quiet(&["check", "gates/chat.yaml"]);
     ended.expect_code(0).says("0123456789abcdef0123456789abcdef.json");
     assert_eq!(place.verdict("chat").baseline.unwrap().used.len(), 1);
 }
@@ -331,7 +331,7 @@ fn two_arms_are_judged_in_pairs() {
     let reference = Sim::start(&place, "ttft: {mean: 30ms, stddev: 6ms}, tpot: {mean: 4ms, stddev: 400us}");
     let spec = spec("").replace("baseline + 15%", "reference + 10%").replace("baseline + 100%", "reference + 100%");
     place.write("gates/chat.yaml", &spec);
-    place.gate(&["check", "gates/chat.yaml"]).expect_code(2).says("reference");
+    place.gate_in_quiet(&["check", "gates/chat.yaml"]).expect_code(2).says("reference");
     let url = reference.url();
     let equal = checked(&place, &["--reference", &url], 0);
     assert_eq!(equal.run.sent, 80, "40 requests an arm");
@@ -365,7 +365,7 @@ fn anyone_s_data_drives_the_rules() {
     place.write("paired.yaml", &format!("{gate}require: [tpot.p50 < reference + 15%]\n"));
     let judge = |file: &str, spec: &str, flag: &str, code: i32| {
         let words = ["judge", file, "--from", "samples", "--spec", spec, flag, "before.jsonl"];
-        place.gate(&words).expect_code(code);
+        place.gate_in_quiet(&words).expect_code(code);
     };
     judge("same.jsonl", "stored.yaml", "--baseline", 0);
     judge("slow.jsonl", "stored.yaml", "--baseline", 1);

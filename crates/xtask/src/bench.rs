@@ -52,10 +52,9 @@ struct Bench {
 /// Measures all figures and writes docs/benchmarks.md, or one by its name and prints it.
 pub(crate) fn command(options: &[&str]) -> Result<()> {
     run(Command::new(crate::tool::cargo()).args(["build", "--release", "--package", "gate"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let scratch = std::env::temp_dir().join(format!("gate-bench-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
-    let bench = Bench { gate: target.join("release/gate"), scratch };
+    let bench = Bench { gate: crate::tool::release_binary(), scratch };
     let rows = match options {
         [] => FIGURES
             .iter()

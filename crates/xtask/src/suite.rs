@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::tool::{cargo, root, run, say, wheels};
+use crate::tool::{cargo, release_binary, run, say, wheels};
 use crate::{engine, fuzz, house};
 
 const PYYAML: [&str; 1] = ["PyYAML==6.0.3"];
@@ -32,7 +32,7 @@ pub(crate) fn run_all() -> Result<()> {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let server = engine::Llama::start(port).context("failed to start the real server the tests need")?;
     run(Command::new(cargo())
-        .env("GATE_BIN", root().join("target/release/gate"))
+        .env("GATE_BIN", release_binary())
         .env("GATE_LLAMA_URL", server.url())
         .env("GATE_ACTION_PYTHON", action_python()?)
         .args(["test", "--workspace", "--quiet", "--no-fail-fast"]))

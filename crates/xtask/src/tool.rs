@@ -27,6 +27,13 @@ pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
+/// The release binary, where cargo puts it.
+pub(crate) fn release_binary() -> PathBuf {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |target| root().join(target));
+    target.join("release/gate")
+}
+
 /// One line for the person who runs the chore.
 pub(crate) fn say(line: &str) {
     // A closed stderr is no reason to stop a chore.

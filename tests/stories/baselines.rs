@@ -210,6 +210,28 @@ fn a_change_brings_no_baselines_of_its_own() {
     place.git(&["add", "--force", ".gate/baselines"]);
     place.commit("a baseline of its own");
     judged().expect_code(2).says("alters the baselines in .gate/baselines").says("take these files out");
+
+    // Through a link, the files stand elsewhere.
+    place.git(&["rm", "--quiet", "-r", "--cached", ".gate"]);
+    std::fs::rename(place.path(".gate"), place.path("elsewhere")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("elsewhere", place.path(".gate")).unwrap();
+    place.commit("by a link");
+    judged().expect_code(2).says("alters the baselines in .gate/baselines: elsewhere/baselines");
+}
+
+#[test]
+fn a_change_does_not_rewrite_the_file_it_is_compared_with() {
+    let place = repository("baseline: {from: kept/main.jsonl}");
+    place.gate_in_quiet(&["run", "gates/chat.yaml", "-o", "kept/main.jsonl"]).expect_code(0);
+    place.commit("main's run");
+    let judged = || place.gate_in_quiet(&[&["check", "gates/chat.yaml", "--trust", "base"], MUCH_SLOWER].concat());
+    place.git(&["checkout", "--quiet", "-b", "change"]);
+    judged().expect_code(1);
+    let slow = [&["run", "gates/chat.yaml", "-o", "kept/main.jsonl"], MUCH_SLOWER].concat();
+    place.gate_in_quiet(&slow).expect_code(0);
+    place.commit("a run of its own");
+    judged().expect_code(2).says("alters the baselines in kept/main.jsonl");
 }
 
 #[test]

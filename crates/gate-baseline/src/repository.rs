@@ -190,16 +190,21 @@ impl Repository {
         Ok(paths.filter(|path| path.ends_with(".yaml") || path.ends_with(".yml")).take(100).collect())
     }
 
-    /// The tracked files of a folder of the checkout that are not as they are in a commit. A
-    /// folder outside the repository has none.
+    /// The tracked files of the checkout at or below a path, by that path and by where its links lead, that are not as
+    /// they are in a commit. A path outside the repository has none.
     ///
     /// # Errors
     /// Where git fails.
-    pub fn changed_since(&self, commit: &str, folder: &Path) -> Result<Vec<String>, BaselineError> {
+    pub fn changed_since(&self, commit: &str, path: &Path) -> Result<Vec<String>, BaselineError> {
         let commit = self.checked(commit)?;
-        let Some(folder) = self.as_written(folder) else { return Ok(Vec::new()) };
-        let listed = self.git.text(&["diff", "--name-only", "--no-renames", "-z", commit, "--", &folder])?;
-        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+        let followed = path.canonicalize().ok().and_then(|path| self.as_written(&path));
+        let mut changed = Vec::new();
+        for path in [self.as_written(path), followed].into_iter().flatten() {
+            let words = ["diff", "--name-only", "--no-renames", "-z", commit, "--", &path];
+            changed.extend(self.git.text(&words)?.split_terminator('\0').map(str::to_owned));
+        }
+        changed.dedup();
+        Ok(changed)
     }
 
     /// A file's path from the root as it is written, links not followed; `None` where it lies outside.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use gate_baseline::Repository;
-use gate_model::{BaselineStore, Finding, GateSpec, SpecChange};
+use gate_model::{BaselineFrom, BaselineSpec, BaselineStore, Finding, GateSpec, SpecChange};
 use gate_spec::Overlay;
 
 use crate::console::Console;
@@ -108,13 +108,25 @@ impl<'a> Base<'a> {
     ///
     /// # Errors
     /// Where it does, with the files.
-    pub(crate) fn vouches_for(&self, store: &BaselineStore) -> Result<(), Failure> {
-        let BaselineStore::Folder(folder) = store else { return Ok(()) };
-        let changed = self.repository.changed_since(&self.commit, Path::new(folder)).map_err(|error| wrong(&error))?;
-        let Some(first) = changed.first() else { return Ok(()) };
-        let more = if changed.len() > 1 { format!(" and {} more", changed.len() - 1) } else { String::new() };
-        Err(Failure::usage(format!("--trust base: this change alters the baselines in {folder}: {first}{more}"))
-            .hint("baselines are kept by the main branch's job: take these files out of the change"))
+    pub(crate) fn vouches_for(&self, asked: &BaselineSpec) -> Result<(), Failure> {
+        let folder = match &asked.store {
+            BaselineStore::Folder(folder) => Some(folder),
+            BaselineStore::Git(_) => None,
+        };
+        let files = std::iter::once(&asked.from).chain(&asked.fallback).filter_map(|from| match from {
+            BaselineFrom::File(file) => Some(file),
+            _ => None,
+        });
+        for place in folder.into_iter().chain(files) {
+            let changed =
+                self.repository.changed_since(&self.commit, Path::new(place)).map_err(|error| wrong(&error))?;
+            let Some(first) = changed.first() else { continue };
+            let more = if changed.len() > 1 { format!(" and {} more", changed.len() - 1) } else { String::new() };
+            let words = format!("--trust base: this change alters the baselines in {place}: {first}{more}");
+            return Err(Failure::usage(words)
+                .hint("baselines are kept by the main branch's job: take these files out of the change"));
+        }
+        Ok(())
     }
 
     /// What a report says of these changes since the base.

@@ -61,7 +61,7 @@ fn trusted(
     let removed = if arguments.specs.is_empty() { base.removed(&heads) } else { Vec::new() };
     let mut trusted = heads.into_iter().map(|head| base.judged(head)).collect::<Result<Vec<_>, _>>()?;
     for one in trusted.iter().filter(|one| one.spec.needs_baseline()) {
-        base.vouches_for(&one.spec.baseline.store)?;
+        base.vouches_for(&one.spec.baseline)?;
     }
     if let Some(first) = trusted.first_mut() {
         first.findings.extend(base.finding(removed));

@@ -1,11 +1,15 @@
 //! The comment and the summary: what they say, what they cut, and that no text from outside can be markup in them.
 
 #[cfg(test)]
+mod goldens;
+#[cfg(test)]
 mod outside;
 
 #[cfg(test)]
+mod verdicts;
+
+#[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
 
     use gate_model::{
         Cause, CheckOutcome, CheckVerdict, EndReason, Finding, HttpVersion, Outcome, Override, Policy, Reached, Side,
@@ -15,22 +19,8 @@ mod tests {
     use proptest::prelude::*;
     use pulldown_cmark::{Event, Options, Parser, Tag};
 
-    fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
-    }
-
-    fn verdict(name: &str) -> Verdict {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-        serde_json::from_str(&text).unwrap()
-    }
-
-    fn expect(file: &str, text: &str) {
-        let path = folder().join(file);
-        if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            std::fs::write(&path, text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
-    }
+    use crate::goldens::expect;
+    use crate::verdicts::verdict;
 
     fn named(name: &str, fixture: &str) -> Verdict {
         Verdict { name: name.to_owned(), ..verdict(fixture) }

@@ -1,8 +1,12 @@
 //! Worked steps, calibrations and lists of baselines.
 
 #[cfg(test)]
+mod goldens;
+#[cfg(test)]
+mod verdicts;
+
+#[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
 
     use gate_model::{
         Against, Baseline, BaselineFrom, BaselineKey, Bound, Calibration, Check, CheckCalibration, CheckOutcome,
@@ -15,22 +19,8 @@ mod tests {
         explain_check, junit, terminal,
     };
 
-    fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
-    }
-
-    fn verdict(name: &str) -> Verdict {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-        serde_json::from_str(&text).unwrap()
-    }
-
-    fn expect(file: &str, text: &str) {
-        let path = folder().join(file);
-        if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            std::fs::write(&path, text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
-    }
+    use crate::goldens::expect;
+    use crate::verdicts::verdict;
 
     fn fits(text: &str) {
         for line in text.lines() {

@@ -1,37 +1,27 @@
 //! What machines read: annotations and OpenMetrics.
 
 #[cfg(test)]
+mod goldens;
+#[cfg(test)]
 mod outside;
+
+#[cfg(test)]
+mod verdicts;
 
 #[cfg(test)]
 mod tests {
     use std::collections::{HashMap, HashSet};
-    use std::path::{Path, PathBuf};
 
     use gate_model::{CheckOutcome, Side, Verdict};
     use gate_report::{annotations, openmetrics};
     use proptest::prelude::*;
 
-    fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
-    }
-
-    fn verdict(name: &str) -> Verdict {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.json"))).unwrap();
-        serde_json::from_str(&text).unwrap()
-    }
+    use crate::goldens::expect;
+    use crate::verdicts::verdict;
 
     fn all() -> Vec<Verdict> {
         let names = ["violated", "over", "over-strict", "waived", "mean-cluster", "not-ready", "simulated", "hostile"];
         names.map(verdict).to_vec()
-    }
-
-    fn expect(file: &str, text: &str) {
-        let path = folder().join(file);
-        if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            std::fs::write(&path, text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
     }
 
     #[test]

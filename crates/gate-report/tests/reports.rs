@@ -3,6 +3,9 @@
 //! `UPDATE_FIXTURES=1` writes them anew: read the difference before you keep it.
 
 #[cfg(test)]
+mod goldens;
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::PathBuf;
@@ -11,9 +14,7 @@ mod tests {
     use gate_report::{Style, comment, junit, terminal, verdict_json};
     use quick_xml::events::Event;
 
-    fn folder() -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports")
-    }
+    use crate::goldens::{expect, folder};
 
     /// Each verdict with its name.
     fn verdicts() -> Vec<(String, Verdict)> {
@@ -28,15 +29,6 @@ mod tests {
         let named: Vec<_> = named.collect();
         assert!(named.len() >= 10);
         named
-    }
-
-    fn expect(file: &str, text: &str) {
-        let path = folder().join(file);
-        if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            fs::write(&path, text).unwrap();
-        }
-        let expected = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(text, expected, "{file}");
     }
 
     #[test]

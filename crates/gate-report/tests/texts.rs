@@ -1,8 +1,10 @@
 //! Plans, diagnostics and samples as text.
 
 #[cfg(test)]
+mod goldens;
+
+#[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use gate_model::{
         Against, Api, Arm, BaselineFrom, BaselineSpec, Bound, Cache, Check, Clock, Connections, Decide, Delivery,
@@ -16,15 +18,9 @@ mod tests {
     };
     use serde_json::json;
 
-    const TODAY: &str = "2026-11-29";
+    use crate::goldens::expect;
 
-    fn expect(file: &str, text: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/reports").join(file);
-        if std::env::var_os("UPDATE_FIXTURES").is_some() {
-            std::fs::write(&path, text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{file}");
-    }
+    const TODAY: &str = "2026-11-29";
 
     fn check(text: &str, importance: Importance, line: Option<u32>) -> Check {
         let parts: Vec<&str> = text.split(' ').collect();

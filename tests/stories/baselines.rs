@@ -237,7 +237,14 @@ fn a_change_does_not_rewrite_the_file_it_is_compared_with() {
 #[test]
 fn a_run_that_says_nothing_is_no_baseline() {
     let place = repository("");
-    place.gate_in_quiet(&["check", "gates/chat.yaml", "--set", "target.sim.faults={http_429: 40%}"]);
+    place.gate_in_quiet(&[
+        "check",
+        "gates/chat.yaml",
+        "--set",
+        "target.sim.faults={http_429: 40%}",
+        "--set",
+        "abort.lost=false",
+    ]);
     std::fs::rename(place.path(".gate/chat/run.jsonl"), place.path("limited.jsonl")).unwrap();
     let ended = place.gate_in_quiet(&["check", "gates/chat.yaml", "--baseline", "limited.jsonl"]);
     ended.expect_code(2).says("not a valid run").says("gate judge limited.jsonl");

@@ -374,7 +374,8 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A gate of `count` quick requests against a URL, with limits that only a broken server breaks.
+/// A gate of `count` quick requests against a URL, with limits that only a broken server breaks. All are sent, however
+/// they fare.
 pub(crate) fn quick_spec(name: &str, url: &str, count: u32) -> String {
     format!(
         "version: 1
@@ -383,6 +384,7 @@ target: {{url: '{url}', model: m, ready: {{within: 2s}}}}
 load: {{rps: 40, iterations: {count}, warmup: 1}}
 prompts: {{input_tokens: 50, output_tokens: 8}}
 timeouts: {{connect: 2s, first_token: 2s, stall: 1s, total: 20s}}
+abort: {{connection_failures: 0, lost: false}}
 require: [ttft.p50 < 10s]
 "
     )

@@ -31,6 +31,8 @@ mod offline;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod shards;
+#[cfg(test)]
 mod streams;
 #[cfg(test)]
 mod strictness;
@@ -40,3 +42,7 @@ mod texts;
 mod timing;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod uniformity;
+#[cfg(test)]
+mod workloads;

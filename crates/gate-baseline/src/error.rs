@@ -64,6 +64,32 @@ pub enum BaselineError {
     /// The run is none to compare later ones with.
     #[error("save run {0} as a baseline: it is not valid, so nothing can be compared with it; its verdict says why")]
     Invalid(String),
+    /// The run is one shard's.
+    #[error(
+        "save run {id} as a baseline: it is shard {shard} of {of}; judge the journals of all shards together, and save \
+         what they come to"
+    )]
+    OneShard {
+        /// The run's id.
+        id: String,
+        /// Which shard.
+        shard: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// The run has more requests than are kept whole.
+    #[error(
+        "save run {id} as a baseline: it has {requests} requests, and runs of more than {most} are not kept, since they \
+         hold their requests in short; measure fewer to keep one"
+    )]
+    TooLong {
+        /// The run's id.
+        id: String,
+        /// How many requests it has.
+        requests: u32,
+        /// How many a baseline has at most.
+        most: u32,
+    },
     /// The verdict is about another run.
     #[error("save run {run} as a baseline: the verdict is about run {verdict}")]
     OtherRun {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gate_model::{Arm, BaselineKey, Difference, GateSpec, Outcome, PromptSpec, Run, TokenSource};
+use gate_model::{
+    Arm, BaselineKey, Difference, GateSpec, Load, Outcome, PromptSpec, Run, RunOrder, Scenario, TokenSource,
+};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -13,8 +15,12 @@ const MOST_SHOWN: usize = 120;
 /// The part that only a run which has ended knows.
 pub(crate) const TOKENS: &str = "tokens";
 
-/// The part that a person wrote as prose.
+/// The part that a person wrote as prose, whole or at its end: a scenario has one of its own.
 const SYSTEM: &str = "prompts.system";
+
+/// Keys that came after runs were kept without them: at their defaults they are no parts, so that those runs are still
+/// compared with.
+const LATER: [&str; 4] = ["pattern", "turns", "think", "format"];
 
 /// What the hash of a text starts with.
 const HASHED: &str = "sha256:";
@@ -26,11 +32,24 @@ const HASHED: &str = "sha256:";
 /// absent or null is none, so that a new optional key changes nothing for those who don't use it. Of `prompts.file` and
 /// `prompts.tokenizer` only the names count: what is in the files is not known here. Of `prompts.system` there is only
 /// the hash: keys are shown and kept, prompts are not.
+///
+/// Of a gate with scenarios it is what each of them sends that counts: the scenarios' names in order, `run`, and of each
+/// scenario its prompts, its model and, where they run in turn, its load; together there is one load, split by their
+/// weights. What no scenario takes over is not sent, and no part.
 #[must_use]
 pub fn key(spec: &GateSpec, definitions: u32) -> BaselineKey {
     let mut parts = BTreeMap::new();
-    add_block(&mut parts, "load", &spec.load, &["seed"]);
-    add_block(&mut parts, "prompts", &without_text(spec.prompts.clone()), &[]);
+    if spec.scenarios.is_empty() {
+        add_load(&mut parts, "load", &spec.load);
+        add_prompts(&mut parts, "prompts", &spec.prompts);
+    } else {
+        add(&mut parts, "scenarios", value(&spec.scenario_names()));
+        add(&mut parts, "run", value(&spec.order));
+        if spec.order == RunOrder::Together {
+            add_load(&mut parts, "load", &spec.load);
+        }
+        spec.scenarios.iter().for_each(|scenario| add_scenario(&mut parts, scenario, spec.order));
+    }
     add(&mut parts, "target.api", value(&spec.target.api));
     add(&mut parts, "target.model", value(&spec.target.model));
     add(&mut parts, "definitions", value(&definitions));
@@ -42,8 +61,8 @@ pub fn key(spec: &GateSpec, definitions: u32) -> BaselineKey {
 /// any has no such part.
 #[must_use]
 pub fn with_tokens(mut key: BaselineKey, run: &Run) -> BaselineKey {
-    let ok = run.samples.iter().filter(|sample| sample.arm == Arm::Target && sample.outcome == Outcome::Ok);
-    let names = ok.filter_map(|sample| sample.output_tokens()).map(|(_, source)| match source {
+    let ok = run.requests().filter(|request| request.arm() == Arm::Target && request.outcome() == Outcome::Ok);
+    let names = ok.filter_map(gate_model::Request::output_tokens).map(|(_, source)| match source {
         TokenSource::Usage => "usage",
         TokenSource::Tokenizer => "tokenizer",
         TokenSource::Estimated => "estimated",
@@ -102,7 +121,7 @@ pub(crate) fn differences(baseline: &BaselineKey, run: &BaselineKey) -> Vec<Diff
 
 /// A part as a report shows it: some may be long. What stands where a hash should is somebody's text, and is not shown.
 fn shown(path: &str, part: String) -> String {
-    if path == SYSTEM && !part.is_empty() && !part.starts_with(&format!("\"{HASHED}")) {
+    if path.ends_with(SYSTEM) && !part.is_empty() && !part.starts_with(&format!("\"{HASHED}")) {
         return "a text".to_owned();
     }
     match part.char_indices().nth(MOST_SHOWN) {
@@ -111,9 +130,30 @@ fn shown(path: &str, part: String) -> String {
     }
 }
 
-fn add_block(parts: &mut BTreeMap<String, String>, block: &str, content: &impl Serialize, except: &[&str]) {
+fn add_load(parts: &mut BTreeMap<String, String>, block: &str, load: &Load) {
+    add_block(parts, block, load, &["seed"]);
+}
+
+fn add_prompts(parts: &mut BTreeMap<String, String>, block: &str, prompts: &PromptSpec) {
+    add_block(parts, block, &without_text(prompts.clone()), &[]);
+}
+
+fn add_scenario(parts: &mut BTreeMap<String, String>, scenario: &Scenario, order: RunOrder) {
+    let block = format!("scenarios.{}", scenario.name);
+    match order {
+        RunOrder::InTurn => add_load(parts, &format!("{block}.load"), &scenario.load),
+        RunOrder::Together => add(parts, &format!("{block}.weight"), value(&scenario.weight)),
+    }
+    add_prompts(parts, &format!("{block}.prompts"), &scenario.prompts);
+    add(parts, &format!("{block}.model"), value(&scenario.model));
+}
+
+fn add_block<T: Serialize + Default>(parts: &mut BTreeMap<String, String>, block: &str, content: &T, except: &[&str]) {
+    let usual = value(&T::default());
+    let is_new = |name: &str, field: &Value| LATER.contains(&name) && usual.get(name) == Some(field);
     if let Value::Object(fields) = value(content) {
-        let fields = fields.into_iter().filter(|(name, _)| !except.contains(&name.as_str()));
+        let fields =
+            fields.into_iter().filter(|(name, field)| !except.contains(&name.as_str()) && !is_new(name, field));
         fields.for_each(|(name, field)| add(parts, &format!("{block}.{name}"), field));
     }
 }

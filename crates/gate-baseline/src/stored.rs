@@ -3,7 +3,8 @@
 use std::fmt;
 
 use gate_model::{
-    Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Commit, JournalLine, Noise, Outcome, REDACTED, Run, Sample, Status,
+    Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Commit, EndReason, JournalLine, JournalReader, LastLine, Noise,
+    Outcome, REDACTED, Run, RunHeader, Sample, Section, Shard, Status,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -188,14 +189,81 @@ fn time_of(started: &str) -> Result<Timestamp, String> {
 
 /// The run, where a journal of it would be read: the same rules hold, in one place.
 fn checked(run: Run) -> Result<Run, String> {
+    if run.sections.is_empty() {
+        return of_journal(run);
+    }
+    let mut first = run.header.first;
+    let mut sent = 0_u32;
+    let mut scrapes = 0_usize;
+    let mut left = (run.samples.len(), run.warmup.len());
+    for section in &run.sections {
+        let part = of_journal(part(&run, section, first)?)?;
+        left = (left.0.saturating_sub(part.samples.len()), left.1.saturating_sub(part.warmup.len()));
+        if is_fixed(&run, section) && part.recorded() != section.planned {
+            return Err(format!("its run cannot be: section {} says completed, and misses requests", section.number));
+        }
+        first = first.saturating_add(section.planned);
+        scrapes = scrapes.saturating_add(section.scrapes as usize);
+        sent = sent.saturating_add(part.recorded());
+    }
+    let is_ascending = run.sections.is_sorted_by(|one, other| one.number < other.number);
+    if left != (0, 0) || scrapes != run.scrapes.len() || !is_ascending {
+        return Err("its run cannot be: what it holds is not what its sections have".to_owned());
+    }
+    if run.end.as_ref().is_some_and(|end| end.sent != sent) {
+        return Err("its run cannot be: more or fewer requests were sent than its sections have".to_owned());
+    }
+    let mut run = run;
+    run.samples.sort_by_key(|sample| sample.index);
+    Ok(run)
+}
+
+/// Whether a section that was completed has sent all that was planned: a conversation may end before its last turn.
+fn is_fixed(run: &Run, section: &Section) -> bool {
+    let has_turns = |scenario: &u16| run.header.spec.prompts_of(*scenario).turns.max > 1;
+    let is_completed = section.end.as_ref().is_some_and(|end| end.reason == EndReason::Completed);
+    is_completed && !section.scenarios.iter().any(has_turns)
+}
+
+/// A section of a run as a run of its own, whose requests begin at this index. Only of the first section is known when
+/// requests were due; that of the others is as that of a shard, which does not say.
+fn part(run: &Run, section: &Section, first: u32) -> Result<Run, String> {
+    let number = usize::from(section.number);
+    if run.header.spec.sections().get(number) != Some(&section.scenarios) {
+        return Err(format!("its run cannot be: its spec has no section {number} of these scenarios"));
+    }
+    let is_first = section.number == run.header.section && !run.header.schedule.is_empty();
+    let header = RunHeader {
+        section: section.number,
+        first,
+        looks: section.looks.clone(),
+        by_scenario: section.by_scenario.clone(),
+        planned: section.planned,
+        whole: section.planned,
+        schedule: if is_first { run.header.schedule.clone() } else { Vec::new() },
+        shard: (!is_first).then_some(Shard { index: 1, of: 1 }),
+        ..run.header.clone()
+    };
+    let of_section = |samples: &[Sample]| -> Vec<Sample> {
+        samples.iter().filter(|sample| section.scenarios.contains(&sample.scenario)).cloned().collect()
+    };
+    Ok(Run::new(header, of_section(&run.warmup), of_section(&run.samples), section.end.clone()))
+}
+
+/// A run of one section, read from its journal.
+fn of_journal(run: Run) -> Result<Run, String> {
     let mut text = String::new();
-    let Run { header, warmup, samples, end } = run;
+    let Run { header, warmup, samples, scrapes, end, .. } = run;
     let mut push = |line: &JournalLine| {
         serde_json::to_string(line).map(|line| text.extend([line.as_str(), "\n"])).map_err(|error| error.to_string())
     };
     push(&JournalLine::Header(Box::new(header)))?;
     warmup.into_iter().try_for_each(|sample| push(&JournalLine::Warmup(Box::new(sample))))?;
     samples.into_iter().try_for_each(|sample| push(&JournalLine::Sample(Box::new(sample))))?;
+    scrapes.into_iter().try_for_each(|scrape| push(&JournalLine::Scrape(scrape)))?;
     end.into_iter().try_for_each(|end| push(&JournalLine::End(Box::new(end))))?;
-    Run::from_journal(&text).map_err(|error| format!("its run cannot be: {error}"))
+    let mut reader = JournalReader::new();
+    let read = text.lines().try_for_each(|line| reader.line(line)).and_then(|()| reader.finish(LastLine::Whole));
+    let run = read.map_err(|error| format!("its run cannot be: {error}"))?.into_iter().next();
+    run.ok_or_else(|| "it has no run".to_owned())
 }

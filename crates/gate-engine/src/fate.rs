@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub enum Fate {
     /// All tokens, a finish reason, the end.
     Complete,
+    /// Status 401 at once.
+    #[serde(rename = "http_401")]
+    Http401,
     /// Status 429 at once.
     #[serde(rename = "http_429")]
     Http429,
@@ -35,9 +38,18 @@ pub enum Fate {
     Dead,
 }
 
+impl Fate {
+    /// Whether the answer comes at once and whole, before the engine has anything to do: it takes no slot.
+    #[must_use]
+    pub fn is_at_once(self) -> bool {
+        matches!(self, Self::Http401 | Self::Http429 | Self::Http500 | Self::Html200)
+    }
+}
+
 impl From<Fault> for Fate {
     fn from(fault: Fault) -> Self {
         match fault {
+            Fault::Http401 => Self::Http401,
             Fault::Http429 => Self::Http429,
             Fault::Http500 => Self::Http500,
             Fault::StreamError => Self::StreamError,

@@ -44,6 +44,18 @@ pub struct Script {
 }
 
 impl Script {
+    /// The same with its first token, and all that follows, so much later: it waited, or its prompt was long. Status,
+    /// headers and role are as early as before, and so is an answer that comes at once.
+    #[must_use]
+    pub fn delayed(mut self, by: Nanos) -> Self {
+        if by > Nanos::ZERO && !self.fate.is_at_once() {
+            let tokens = self.events.iter_mut().filter(|event| event.kind != EventKind::Role);
+            tokens.for_each(|event| event.at = event.at + by);
+            self.end = self.end + by;
+        }
+        self
+    }
+
     /// How many tokens the events carry.
     #[must_use]
     pub fn tokens(&self) -> u32 {
@@ -79,13 +91,22 @@ impl EventKind {
 ///   the last (after it where it is the only one, so before the end all the same). It changes nothing before it:
 ///   with other faults the same request has the same times. A [`Fate::Empty`] ends when its first token was due, and
 ///   a [`Fate::SlowHeaders`] is a [`Fate::Complete`] that is late by `slow_headers` from the headers on.
+///
+/// It is served at once, by an engine that has just begun ([`script_at`] serves it later).
 #[must_use]
 pub fn script(params: &EngineParams, number: u32, output_tokens: u32) -> Script {
+    script_at(params, number, output_tokens, Nanos::ZERO)
+}
+
+/// [`script`] of a request that arrives so long after the engine's epoch: what drifts has grown by then, in a straight
+/// line, for the whole request.
+#[must_use]
+pub fn script_at(params: &EngineParams, number: u32, output_tokens: u32, since: Nanos) -> Script {
     let mut random = ChaCha8Rng::seed_from_u64(params.seed);
     random.set_stream(u64::from(number));
     let fate = fate(params, number, random.random());
     let fault_position: f64 = random.random();
-    if matches!(fate, Fate::Http429 | Fate::Http500 | Fate::Html200) {
+    if fate.is_at_once() {
         return Script { fate, headers: Nanos::ZERO, events: Vec::new(), end: Nanos::ZERO };
     }
 
@@ -101,7 +122,9 @@ pub fn script(params: &EngineParams, number: u32, output_tokens: u32) -> Script 
 
     let headers = if fate == Fate::SlowHeaders { params.slow_headers.max(Nanos::ZERO) } else { Nanos::ZERO };
     let slowness = params.warming_up.map_or(1.0, |warming_up| slowness(warming_up, number));
-    let (to_first, between) = (Draw::new(params.ttft, slowness), Draw::new(params.tpot, slowness));
+    let slower = |drift: f64| slowness * grown(drift, since);
+    let to_first = Draw::new(params.ttft, slower(params.drift.ttft));
+    let between = Draw::new(params.tpot, slower(params.drift.tpot));
     let first = headers + to_first.sample(&mut random);
     let mut events = Vec::with_capacity(kept as usize + 1);
     let role = params.role_chunk.map(|due| ScriptEvent { at: (headers + due).min(first), kind: EventKind::Role });
@@ -123,6 +146,11 @@ pub fn script(params: &EngineParams, number: u32, output_tokens: u32) -> Script 
         _ => events.last().map_or(first, |event| event.at),
     };
     Script { fate, headers, events, end }
+}
+
+/// What a drift of this share per hour has made of 1 in this time; never below 0.
+pub(crate) fn grown(drift: f64, since: Nanos) -> f64 {
+    (1.0 + drift * since.max(Nanos::ZERO).as_secs_f64() / 3_600.0).max(0.0)
 }
 
 /// How many times slower than a warm engine this one serves its `number`-th request, from 0.

@@ -9,7 +9,7 @@ mod samples;
 
 use std::str::FromStr;
 
-use gate_model::{GateSpec, Run};
+use gate_model::{AssembleError, GateSpec, Run};
 
 pub use arms::{Spot, as_baseline, with_reference};
 
@@ -130,14 +130,44 @@ pub enum ImportError {
         send_s: String,
     },
     /// A row of a scenario the spec does not have.
-    #[error("line {line}: the spec has no scenario `{scenario}`: its only one is `{expected}`")]
+    #[error("line {line}: the spec has no scenario `{scenario}`: {}", known(.expected))]
     UnknownScenario {
         /// The line, from 1.
         line: usize,
         /// The scenario as written.
         scenario: String,
-        /// The scenario the spec has.
-        expected: String,
+        /// The scenarios the spec has.
+        expected: Vec<String>,
+    },
+    /// A row that does not say which of the spec's scenarios it is of.
+    #[error("line {line}: `scenario` is missing, and the spec has several: {}", known(.expected))]
+    NoScenario {
+        /// The line, from 1.
+        line: usize,
+        /// The scenarios the spec has.
+        expected: Vec<String>,
+    },
+    /// A scenario of the spec without a row of the target.
+    #[error(
+        "no row of the target has `scenario` \"{scenario}\", and the spec has that scenario: give it its rows, or judge \
+         by a spec without it"
+    )]
+    NoRows {
+        /// The scenario.
+        scenario: String,
+    },
+    /// A turn that the spec's conversations do not have.
+    #[error(
+        "line {line}: `turn` is {turn}, and counts from 0, but conversations of the spec have at most {most} turn{}: \
+         check `prompts.turns`", if *.most == 1 { "" } else { "s" }
+    )]
+    NoSuchTurn {
+        /// The line, from 1.
+        line: usize,
+        /// The turn.
+        turn: u16,
+        /// How many the spec's conversations have.
+        most: u32,
     },
     /// Rows of the reference alone.
     #[error("line {line}: every row has `arm` \"reference\": without a row of the target there is nothing to judge")]
@@ -181,9 +211,20 @@ pub enum ImportError {
     /// A file that is laid beside another, and one of them has both arms already.
     #[error("the rows of one file have `arm` \"reference\" already: give both arms in one file, or each in its own")]
     HasReference,
+    /// Parts that do not make one run.
+    #[error("{0}")]
+    Parts(#[from] AssembleError),
     /// More rows than a run can have.
     #[error("the file holds more than {} requests", u32::MAX)]
     TooMany,
+}
+
+/// The scenarios of a spec, in words.
+fn known(names: &[String]) -> String {
+    match names {
+        [only] => format!("its only one is `{only}`"),
+        all => format!("its scenarios are `{}`", all.join("`, `")),
+    }
 }
 
 /// Reads a file as a run.
@@ -196,6 +237,10 @@ pub enum ImportError {
 /// A file may hold both arms of a side-by-side run, as many rows of each, each arm in its own send order; where no row
 /// has a `pair`, the i-th row of the reference is the pair of the i-th row of the target. The run has the arms that the
 /// file has: the spec in its header loses a `reference` that has no row, and where it has none gets the target's own.
+///
+/// Where the spec has several scenarios each row names its own, and each has rows. Those that run in turn become
+/// sections, whose times count from the first of their own rows; `send_s` may start anew in each. Together they are one
+/// section. A `turn` is that within a conversation, from 0.
 ///
 /// # Errors
 /// [`ImportError`], with the line and the field.

@@ -28,6 +28,8 @@ pub(crate) struct Row {
     pub(crate) output_tokens: Option<u64>,
     pub(crate) input_tokens: Option<u64>,
     pub(crate) scenario: Option<String>,
+    /// The turn within its conversation, from 0.
+    pub(crate) turn: u16,
     pub(crate) arm: Arm,
     pub(crate) pair: Option<u32>,
 }
@@ -88,6 +90,7 @@ impl Row {
             output_tokens,
             input_tokens: fields.count("input_tokens")?,
             scenario: fields.text("scenario")?.map(str::to_owned),
+            turn: fields.turn()?,
             arm: fields.arm()?,
             pair: fields.pair()?,
         })
@@ -97,6 +100,7 @@ impl Row {
 const SECONDS: &str = "a number of seconds from 0 to 9000000000";
 const MILLIS: &str = "a number of milliseconds from 0 to 9000000000, or null";
 const COUNT: &str = "a whole number from 0 to 1000000000000000";
+const TURN: &str = "a whole number from 0 to 65535";
 const PAIR: &str = "a whole number from 0 to 4294967295";
 
 impl Fields {
@@ -154,6 +158,12 @@ impl Fields {
         let Some(value) = self.get("pair") else { return Ok(None) };
         let pair = whole(value).and_then(|pair| u32::try_from(pair).ok());
         pair.map(Some).ok_or_else(|| self.wrong("pair", PAIR))
+    }
+
+    fn turn(&self) -> Result<u16, ImportError> {
+        let Some(value) = self.get("turn") else { return Ok(0) };
+        let turn = whole(value).and_then(|turn| u16::try_from(turn).ok());
+        turn.ok_or_else(|| self.wrong("turn", TURN))
     }
 
     fn arm(&self) -> Result<Arm, ImportError> {

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use gate_model::{
-    Against, Aggregate, Baseline, Check, Health, Metric, NoBaseline, Outcome, Pace, Percentile, Prior, Rule, Sample,
-    Series, Slo,
+    Against, Aggregate, Baseline, Check, Metric, NoBaseline, Outcome, Percentile, Prior, Request, Rule, Series, Slo,
 };
 use gate_stats::mean::Resemblance;
 use gate_stats::stored::{LogEstimate, RunNoise};
 use gate_stats::{Quantile, Sorted, summary};
 
 use crate::arms::Arms;
-use crate::reach::reach;
-use crate::rules::{point, rule};
-use crate::scored::{Measured, Scored, count};
+use crate::bill::Bill;
+use crate::reach::parts;
+use crate::requests::Requests;
+use crate::rules::{over_all, point, rule};
+use crate::scored::{Measured, Scored, Setting, count};
 use crate::validity::LEAST_OK;
 use crate::windowed::{self, Windowed};
 
@@ -33,8 +34,8 @@ impl<'a> Before<'a> {
     pub(crate) fn of(prior: &'a Prior) -> Self {
         let kept = Kept::of(&prior.baselines);
         let mut output: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
-        for sample in kept.iter().flat_map(Kept::all).filter(|sample| sample.outcome == Outcome::Ok) {
-            output.entry(sample.scenario).or_default().extend(sample.value(Series::OutputTokens));
+        for one in kept.iter().flat_map(Kept::all).filter(|one| one.outcome() == Outcome::Ok) {
+            output.entry(one.scenario()).or_default().extend(one.value(Series::OutputTokens));
         }
         let means = output.into_iter().filter_map(|(scenario, tokens)| Some((scenario, mean(tokens.into_iter())?)));
         Self { prior, output: means.collect(), kept }
@@ -45,10 +46,9 @@ impl<'a> Before<'a> {
 /// runs counts the same ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<'a> {
-    /// Its judged requests of each scenario. What it was compared with itself is of no interest.
-    scenarios: BTreeMap<u16, Arms<'a>>,
-    health: Option<Health>,
-    pace: Pace,
+    /// Its judged requests of each scenario with what is known beside them. What it was compared with itself is of no
+    /// interest.
+    scenarios: BTreeMap<u16, (Arms<'a>, Setting<'a>)>,
 }
 
 impl<'a> Kept<'a> {
@@ -56,22 +56,20 @@ impl<'a> Kept<'a> {
     pub(crate) fn of(baselines: &'a [Baseline]) -> Vec<Self> {
         let kept = |baseline: &'a Baseline| {
             let mut scenarios = scenarios(baseline)?;
-            scenarios.retain(|_, arms| answered(arms) >= LEAST_OK);
-            let health = baseline.run.end.as_ref().map(|end| end.health);
-            let pace = baseline.run.header.spec.load.pace;
-            (!scenarios.is_empty()).then_some(Self { scenarios, health, pace })
+            scenarios.retain(|_, (arms, _)| answered(arms) >= LEAST_OK);
+            (!scenarios.is_empty()).then_some(Self { scenarios })
         };
         baselines.iter().filter_map(kept).collect()
     }
 
     /// All judged requests.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Sample> {
-        self.scenarios.values().flat_map(|arms| arms.target.iter().copied())
+    pub(crate) fn all(&self) -> impl Iterator<Item = Request<'a>> + '_ {
+        self.scenarios.values().flat_map(|(arms, _)| arms.target.iter().copied())
     }
 
     /// Those of one scenario.
-    pub(crate) fn of_scenario(&self, scenario: u16) -> Vec<&'a Sample> {
-        self.scenarios.get(&scenario).map(|arms| arms.target.clone()).unwrap_or_default()
+    pub(crate) fn of_scenario(&self, scenario: u16) -> Requests<'a> {
+        self.scenarios.get(&scenario).map(|(arms, _)| arms.target.clone()).unwrap_or_default()
     }
 
     /// The same, by the objective of the run that is compared with them.
@@ -79,19 +77,34 @@ impl<'a> Kept<'a> {
     where
         'a: 's,
     {
-        Scored::new(self.of_scenario(scenario), slo, self.health).paced(self.pace)
+        let setting = self.scenarios.get(&scenario).map(|(_, setting)| *setting).unwrap_or_default();
+        Scored::new(self.of_scenario(scenario), slo).within(setting)
     }
 }
 
 /// The judged requests of a stored run's scenarios; `None` of one that cannot be judged.
-fn scenarios(baseline: &Baseline) -> Option<BTreeMap<u16, Arms<'_>>> {
-    let target = Arms { reference: Vec::new(), ..reach(&baseline.run).ok()?.judged() };
-    Some(target.by_scenario())
+fn scenarios(baseline: &Baseline) -> Option<BTreeMap<u16, (Arms<'_>, Setting<'_>)>> {
+    let run = &baseline.run;
+    let bill = Some(Bill::of(run));
+    let mut scenarios = BTreeMap::new();
+    for part in parts(run) {
+        let Ok(reach) = &part.reach else { continue };
+        let health = part.section.end.as_ref().map(|end| end.health);
+        let target = Arms { reference: Requests::default(), ..reach.judged() };
+        for (scenario, arms) in target.by_scenario() {
+            let load = Some(run.header.spec.load_of(scenario));
+            scenarios.insert(
+                scenario,
+                (arms, Setting { load, health, scrapes: part.scrapes, shards: part.section.shards, bill }),
+            );
+        }
+    }
+    (!scenarios.is_empty()).then_some(scenarios)
 }
 
 /// How many requests of the target are `ok`.
 fn answered(arms: &Arms<'_>) -> u32 {
-    count(arms.target.iter().filter(|sample| sample.outcome == Outcome::Ok).count())
+    count(arms.target.iter().filter(|one| one.outcome() == Outcome::Ok).count())
 }
 
 /// What a check against stored runs is compared with.
@@ -200,8 +213,9 @@ impl Base {
             return Self::Missing(why_none(prior));
         }
         let scored = before.kept.iter().map(|run| run.scored(check.scenario, slo));
+        let scored = scored.map(|run| if let Metric::Spike(_) = check.metric { run.in_spike() } else { run });
         let scored: Vec<Scored<'_>> = scored.filter(|run| run.n() > 0).collect();
-        let stored = stored(check, &scored).map(|(runs, n, values)| StoredRuns {
+        let stored = stored(&over_all(check), &scored).map(|(runs, n, values)| StoredRuns {
             runs: count(runs),
             n,
             values,
@@ -220,7 +234,7 @@ fn why_none(prior: &Prior) -> NoBaseline {
 
 /// Why none of the stored runs says anything: all have too few answers, or no value of the metric.
 fn why_unused(check: &Check, prior: &Prior) -> NoBaseline {
-    let of_run = |baseline| Some(scenarios(baseline)?.get(&check.scenario).map_or(0, answered));
+    let of_run = |baseline| Some(scenarios(baseline)?.get(&check.scenario).map_or(0, |(arms, _)| answered(arms)));
     match prior.baselines.iter().filter_map(of_run).max() {
         Some(ok) if ok < LEAST_OK => NoBaseline::TooFewOk { ok, needed: LEAST_OK },
         _ => NoBaseline::NotMeasured,
@@ -314,6 +328,9 @@ const LEAST_VALUES: u32 = 5;
 /// Percentiles are those of Harrell and Davis, who take all requests into account. What a run has once is taken as it
 /// is, and nothing of it is the requests' own. `None` where there is no estimate, or one from too few values.
 pub(crate) fn number(metric: Metric, run: &Scored<'_>) -> Option<(Number, u32)> {
+    if let Metric::Spike(inner) = metric {
+        return number(inner.metric(), &run.in_spike());
+    }
     let measured = run.measure(metric).filter(|measured| measured.value.is_finite())?;
     let is_estimated = matches!(metric, Metric::Series(_, Aggregate::Percentile(_) | Aggregate::Mean));
     if is_estimated && measured.n < LEAST_VALUES {

@@ -241,7 +241,7 @@ fn estimates(metric: Metric, scenario: u16, spec: &GateSpec, kept: &[Kept<'_>]) 
         Metric::Series(series, _) if is_tail(metric) => Metric::Series(series, Aggregate::Percentile(Percentile::P50)),
         other => other,
     };
-    let scored: Vec<Scored<'_>> = kept.iter().map(|run| run.scored(scenario, &spec.slo)).collect();
+    let scored: Vec<Scored<'_>> = kept.iter().map(|run| run.scored(scenario, spec.slo_of(scenario))).collect();
     let windowed: Vec<Windowed> = scored.iter().filter_map(|run| Windowed::of(metric, run)).collect();
     if !windowed.is_empty() {
         let (_, numbers) = windowed::numbers(&windowed.iter().collect::<Vec<_>>())?;
@@ -260,9 +260,9 @@ fn pooled(check: &Check, spec: &GateSpec, kept: &[Kept<'_>]) -> Option<Sorted> {
     let worst = if wants_more { 0.0 } else { f64::INFINITY };
     let worst_gap =
         |gaps: Vec<f64>| gaps.into_iter().reduce(|one, other| if wants_more { one.min(other) } else { one.max(other) });
-    let runs = kept.iter().map(|run| run.scored(check.scenario, &spec.slo));
+    let runs = kept.iter().map(|run| run.scored(check.scenario, spec.slo_of(check.scenario)));
     let values = runs.flat_map(|run| match aggregate {
-        Aggregate::PercentileOfAll(_) => run.all().filter_map(|sample| of_all(sample, series, worst)).collect(),
+        Aggregate::PercentileOfAll(_) => run.all().filter_map(|one| of_all(one, series, worst)).collect(),
         _ if series.is_pooled() => run.gaps(series).filter_map(worst_gap).collect(),
         _ => run.values(series),
     });

@@ -1,14 +1,18 @@
 //! Facts and figures of a run, shown whether or not a check names them.
 
+pub(crate) mod parts;
+pub(crate) mod traffic;
+
 use gate_model::{
-    Aggregate, Arm, Delivery, Endpoint, ErrorKind, Figure, GateSpec, Metric, Nanos, OutcomeCount, Percentile, Quantity,
-    ReferenceFacts, Run, RunFacts, Sample, Scalar, Series, Target, TokenSource,
+    Aggregate, Arm, Delivery, Endpoint, ErrorKind, Figure, GateSpec, Metric, Nanos, OutcomeCount, Pace, Percentile,
+    Quantity, ReferenceFacts, Request, Run, RunFacts, Scalar, Series, Target, TokenSource,
 };
 
 use crate::arms::Arms;
+use crate::bill::{Bill, is_of_bill};
 use crate::judge::Decided;
-use crate::reach::reach;
-use crate::scored::{Scored, count, nearest_rank};
+use crate::reach;
+use crate::scored::{Scored, Setting, nearest_rank};
 use crate::validity::{buffered, is_between_tokens, outcomes, several_tokens_an_event};
 
 /// The 99th percentile, in thousandths of a percent.
@@ -20,56 +24,109 @@ const PHASES: [Series; 6] =
     [Series::CapWait, Series::Dns, Series::Connect, Series::Tls, Series::Write, Series::Headers];
 
 /// The facts of a run, judged or not.
-pub(crate) fn of_run(run: &Run, decided: Option<&Decided<'_>>) -> RunFacts {
+///
+/// Of several sections, `looks` holds the one sum of their last looks, and `decided_at` the sum of those that decided;
+/// each scenario's own are in `parts`.
+pub(crate) fn of_run(run: &Run, decided: &Decided<'_>) -> RunFacts {
     let header = &run.header;
-    let arms = shown(run, decided);
+    let spec = &header.spec;
     let end = run.end.as_ref();
     let health = end.map(|end| end.health).unwrap_or_default();
-    let of = |samples| Scored::new(samples, &header.spec.slo, Some(health));
-    let (scored, both) = (of(arms.target.clone()), of(arms.both()));
-    let is_open = header.spec.load.pace.rate().is_some();
-    let last_end = run.samples.iter().filter_map(|sample| sample.end).max();
+    let scored = Scored::new(decided.arms.target.clone(), &spec.slo);
+    let both = Scored::new(decided.arms.both(), &spec.slo);
+    let pace = pace(run);
+    let is_open = pace.is_none_or(|pace| pace.rate().is_some());
+    let lasted = decided.parts.iter().filter_map(|part| match &part.section.end {
+        Some(end) => Some(end.at),
+        None => parts::last_end(&part.arms),
+    });
+    let rates = match decided.parts.as_slice() {
+        [_] => both.rates().filter(|_| spec.load_of(0).pace.rate().is_some()),
+        _ => None,
+    };
+    let bill = decided.bill;
+    let is_billed = spec.prices.is_some() || spec.checks.iter().any(|check| is_of_bill(check.metric));
     RunFacts {
         run_id: header.run_id.clone(),
         started: header.started.clone(),
-        target: name(&header.spec.target),
-        model: header.spec.target.model.clone(),
+        target: name(&spec.target),
+        model: spec.target.model.clone(),
         scenarios: header.scenarios.clone(),
-        looks: header.looks.clone(),
-        decided_at: decided.map(|decided| decided.at),
+        looks: looks(run, decided),
+        decided_at: decided_at(decided),
         planned: run.planned(),
-        sent: end.map_or_else(|| count(run.samples.len()), |end| end.sent),
-        judged: decided.map_or(0, |decided| decided.arms.len()),
+        sent: end.map_or_else(|| run.recorded(), |end| end.sent),
+        judged: if decided.is_judged() { decided.arms.len() } else { 0 },
         outcomes: ended(run, decided, Arm::Target),
-        duration: end.map(|end| end.at).or(last_end).unwrap_or(Nanos::ZERO),
-        pace: header.imported_from.is_none().then_some(header.spec.load.pace),
-        token_sources: if header.spec.target.api.generates() { token_sources(&scored) } else { Vec::new() },
-        rates: both.rates().filter(|_| is_open).map(|rates| (rates.planned, rates.achieved)),
+        duration: lasted.fold(Nanos::ZERO, |sum, lasted| sum + lasted),
+        pace,
+        token_sources: if spec.target.api.generates() { token_sources(&scored) } else { Vec::new() },
+        rates: rates.map(|rates| (rates.planned, rates.achieved)),
         cold_ttft: cold_ttft(run, Arm::Target),
-        send_lag: send_lag(&both).filter(|_| is_open),
+        send_lag: send_lag(&both).filter(|_| is_open && (pace.is_some() || spec.load_of(0).pace.rate().is_some())),
         health,
         reached: end.and_then(|end| end.reached.clone()),
         percentiles: header.percentiles.clone(),
         imported_from: header.imported_from.clone(),
         commit: header.commit.clone(),
-        reference: header.spec.reference.as_ref().map(|reference| ReferenceFacts {
+        reference: spec.reference.as_ref().map(|reference| ReferenceFacts {
             target: name(reference),
             model: reference.model.clone(),
             outcomes: ended(run, decided, Arm::Reference),
             cold_ttft: cold_ttft(run, Arm::Reference),
             reached: end.and_then(|end| end.reference.as_ref()?.reached.clone()),
         }),
+        parts: parts::of_scenarios(run, decided),
+        turns: traffic::by_turn(spec, decided),
+        contexts: traffic::by_context(spec, decided),
+        prompts: traffic::prompts(run, decided),
+        server: parts::of_server(run, decided),
+        spent: end.and_then(|end| end.spent).or_else(|| is_billed.then_some(bill.spent)),
+        cost: bill.cost(),
+        footprint: end.and_then(|end| end.footprint),
+        shards: decided.parts.iter().map(|part| part.section.shards).max().unwrap_or(1),
     }
+}
+
+/// What decided when requests were sent, where all scenarios have it in common.
+fn pace(run: &Run) -> Option<Pace> {
+    let spec = &run.header.spec;
+    let mut paces = spec.sections().into_iter().flatten().map(|scenario| spec.load_of(scenario).pace);
+    let first = paces.next().filter(|_| run.header.imported_from.is_none())?;
+    paces.all(|pace| pace == first).then_some(first)
+}
+
+fn looks(run: &Run, decided: &Decided<'_>) -> Vec<u32> {
+    match decided.parts.as_slice() {
+        [_] => run.header.looks.clone(),
+        parts => {
+            // Of a section that was never begun nothing was planned.
+            let begun = parts.iter().filter(|part| part.section.planned > 0);
+            let last = begun.filter_map(|part| part.section.looks.last().copied());
+            vec![last.fold(0, u32::saturating_add)]
+        }
+    }
+}
+
+fn decided_at(decided: &Decided<'_>) -> Option<u32> {
+    decided.parts.iter().filter_map(|part| part.at.as_ref().ok().copied()).reduce(u32::saturating_add)
 }
 
 /// A metric's value over the judged requests of a run's target in its first scenario, as a verdict prints it; `None`
 /// where the run cannot be judged, or has none.
 #[must_use]
 pub fn value(run: &Run, metric: Metric) -> Option<Quantity> {
-    let reach = reach(run).ok()?;
-    let health = run.end.as_ref().map(|end| end.health);
-    let samples = reach.judged().target.into_iter().filter(|sample| sample.scenario == 0).collect();
-    Scored::new(samples, &run.header.spec.slo, health).quantity(metric)
+    let spec = &run.header.spec;
+    let part = reach::parts(run).into_iter().find(|part| part.section.scenarios.contains(&0))?;
+    let arms = part.reach.ok()?.judged().of_scenario(0);
+    let setting = Setting {
+        load: Some(spec.load_of(0)),
+        health: part.section.end.as_ref().map(|end| end.health),
+        scrapes: part.scrapes,
+        shards: part.section.shards,
+        bill: Some(Bill::of(run)),
+    };
+    Scored::new(arms.target, spec.slo_of(0)).within(setting).quantity(metric)
 }
 
 /// An endpoint as reports name it.
@@ -81,24 +138,27 @@ fn name(target: &Target) -> String {
 }
 
 /// How an arm's judged requests ended, or all of them where nothing was judged.
-fn ended(run: &Run, decided: Option<&Decided<'_>>, arm: Arm) -> Vec<OutcomeCount> {
-    match decided {
-        Some(decided) => outcomes(decided.arms.of_arm(arm).iter().copied()),
-        None => outcomes(run.samples.iter().filter(|sample| sample.arm == arm)),
+fn ended(run: &Run, decided: &Decided<'_>, arm: Arm) -> Vec<OutcomeCount> {
+    if decided.is_judged() {
+        return outcomes(decided.arms.of_arm(arm).iter().copied());
     }
+    outcomes(run.requests().filter(|request| request.arm() == arm))
 }
 
 /// The figures of each scenario and, side by side, of each arm.
-pub(crate) fn figures(run: &Run, decided: Option<&Decided<'_>>) -> Vec<Figure> {
-    let all = shown(run, decided);
+pub(crate) fn figures(run: &Run, decided: &Decided<'_>) -> Vec<Figure> {
     let spec = &run.header.spec;
     let arms = [Some(Arm::Target), spec.reference.as_ref().map(|_| Arm::Reference)];
+    let scenarios = decided.arms.by_scenario();
+    let nothing = Arms::default();
     let mut figures = Vec::new();
     for (scenario, _) in (0_u16..).zip(&run.header.scenarios) {
-        let of_scenario = all.of_scenario(scenario);
+        let of_scenario = scenarios.get(&scenario).unwrap_or(&nothing);
         for arm in arms.into_iter().flatten() {
-            let health = decided.map(|decided| decided.health);
-            let scored = Scored::new(of_scenario.of_arm(arm).to_vec(), &spec.slo, health);
+            let setting = decided.setting(spec, scenario);
+            let health = setting.health.filter(|_| decided.is_judged());
+            let scored = Scored::new(of_scenario.of_arm(arm).clone(), spec.slo_of(scenario));
+            let scored = scored.within(Setting { health, ..setting });
             figures.extend(metrics(&scored, spec).into_iter().map(|metric| {
                 let measured = scored.measure(metric);
                 let value = measured.map(|measured| Quantity { value: measured.value, unit: metric.unit() });
@@ -138,7 +198,7 @@ fn metrics(scored: &Scored<'_>, spec: &GateSpec) -> Vec<Metric> {
 /// The figures that need a stream. Time per token comes in both conventions; gaps where they are known.
 /// Of streams that came in one burst neither says anything.
 fn streamed(scored: &Scored<'_>) -> Vec<Metric> {
-    let answers_later = scored.ok().any(|sample| sample.first_answer != sample.first_token);
+    let answers_later = scored.ok().any(|request| request.first_answer() != request.first_token());
     let mut metrics = both(Series::Ttft).to_vec();
     if answers_later {
         metrics.extend(both(Series::Ttfa));
@@ -166,11 +226,6 @@ fn both(series: Series) -> [Metric; 2] {
     [percentile(series, Percentile::P50), percentile(series, Percentile::P95)]
 }
 
-/// The requests that facts are about: the judged ones, or all that ended where nothing was judged.
-pub(crate) fn shown<'a>(run: &'a Run, decided: Option<&Decided<'a>>) -> Arms<'a> {
-    decided.map_or_else(|| Arms::of(run.header.spec.arms(), &run.samples), |decided| decided.arms.clone())
-}
-
 /// The TTFT of an arm's first warm-up request. They go one after another, so it counts from the request's start.
 fn cold_ttft(run: &Run, arm: Arm) -> Option<Nanos> {
     let first = run.warmup.iter().find(|sample| sample.arm == arm).filter(|_| is_streamed(&run.header.spec))?;
@@ -180,7 +235,7 @@ fn cold_ttft(run: &Run, arm: Arm) -> Option<Nanos> {
 /// Where the output tokens of the `ok` requests come from, most frequent first.
 fn token_sources(scored: &Scored<'_>) -> Vec<(TokenSource, u32)> {
     let mut sources: Vec<(TokenSource, u32)> = Vec::new();
-    for (_, source) in scored.ok().filter_map(Sample::output_tokens) {
+    for (_, source) in scored.ok().filter_map(Request::output_tokens) {
         match sources.iter_mut().find(|(known, _)| *known == source) {
             Some((_, requests)) => *requests += 1,
             None => sources.push((source, 1)),

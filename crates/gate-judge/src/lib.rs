@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! Prior ──base──▶ what each check is compared with
-//! Run ──reach──▶ the looks it reached ──course──▶ what every check showed at each ──family──▶ rulings
+//! Run ──reach──▶ its sections, and the looks each reached ──course──▶ what every check showed at each ──family──▶ rulings
 //!     ──validity──▶ what may be said of them ──judge──▶ Verdict
 //! ```
+//!
+//! Where scenarios run one after another each is a section of the run with looks of its own; the family is one, and its
+//! rulings are made once, after the last section.
 //!
 //! [`judge`] does all of it for a finished run, [`referee`] the middle of it while the load still runs,
 //! [`calibrate`] asks many runs of one and the same target how often it errs, and [`power`] says beforehand what can
@@ -22,6 +25,9 @@
 //! | [`Rule::Stored`](gate_model::Rule) | numbers against stored runs | Student's t with the noise from run to run; amounts per second over as many requests as all runs have |
 //! | [`Rule::StoredTail`](gate_model::Rule) | `X.pQ` from P90 on against them | exceedances of the pooled order statistic, less that noise |
 //! | [`Rule::Bounds`](gate_model::Rule) | `X.pQ`, `X.mean` against a share of another scenario | the bounds of both |
+//! | [`Rule::Knee`](gate_model::Rule) | `knee.rate` | where a ramp's requests stop being good: the rate of `ok` ones from there |
+//! | [`Rule::Recovery`](gate_model::Rule) | `recovery` | where requests after a spike stop being slow |
+//! | [`Rule::Trend`](gate_model::Rule) | `drift.*` | Mann and Kendall's test on the medians of equal stretches of time |
 //! | [`Rule::Counted`](gate_model::Rule) | `errors.*`; shares against others | the count as it is, at the last look |
 //! | [`Rule::Point`](gate_model::Rule) | what a run has once; `decide: point` | the number as it is, at the last look |
 //!
@@ -34,18 +40,23 @@
 mod allowance;
 mod arms;
 mod base;
+mod bill;
 mod calibrate;
 mod course;
 mod facts;
 mod family;
 mod findings;
 mod judge;
+mod lost;
+mod patterns;
 mod phases;
 mod power;
 mod reach;
+mod requests;
 mod rules;
 mod scope;
 mod scored;
+mod scraped;
 mod validity;
 mod waiver;
 mod windowed;

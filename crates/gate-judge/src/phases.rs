@@ -1,6 +1,6 @@
 //! Which part of a request moved most since the baseline or the reference.
 
-use gate_model::{Against, CheckOutcome, CheckVerdict, Metric, Moved, Nanos, Outcome, Phase, Sample, Series, Side};
+use gate_model::{Against, CheckOutcome, CheckVerdict, Metric, Moved, Nanos, Outcome, Phase, Request, Series, Side};
 
 use crate::arms::Arms;
 use crate::base::{self, Kept};
@@ -22,33 +22,34 @@ pub(crate) fn moved(checks: &[CheckVerdict], arms: &Arms<'_>, kept: &[Kept<'_>])
         || if arms.reference.is_empty() { Against::Baseline } else { Against::Reference },
         |bound| bound.to,
     );
-    let there: Vec<&Sample> = match against {
-        Against::Reference => arms.reference,
-        Against::Baseline => kept.iter().flat_map(|run| run.of_scenario(check.scenario)).collect(),
+    let there: Vec<Request<'_>> = match against {
+        Against::Reference => arms.reference.to_vec(),
+        Against::Baseline => kept.iter().flat_map(|run| run.of_scenario(check.scenario).to_vec()).collect(),
     };
     let least = LEAST_SHARE * usual(check.metric, &there)?;
     largest(&arms.target, &there, against, least)
 }
 
 /// How long what a check is on usually takes.
-fn usual(metric: Metric, there: &[&Sample]) -> Option<f64> {
-    let median = |series: Series| base::median(ok(there).filter_map(|sample| sample.value(series)).collect());
+fn usual(metric: Metric, there: &[Request<'_>]) -> Option<f64> {
+    let median = |series: Series| base::median(ok(there).filter_map(|one| one.value(series)).collect());
     let is_of_first_token = matches!(metric, Metric::Series(Series::Ttft | Series::Ttfa, _));
     let whole = if is_of_first_token { None } else { median(Series::E2e) };
     whole.or_else(|| median(Series::Ttft))
 }
 
 /// The part with the largest contribution to what was added, if it added this much.
-fn largest(here: &[&Sample], there: &[&Sample], against: Against, least: f64) -> Option<Moved> {
-    let connections_are_known = [here, there].iter().all(|samples| samples.iter().any(|one| taken_up(one).is_some()));
-    let has_connection = |sample: &Sample| {
-        if connections_are_known { taken_up(sample) } else { Some(sample.intended) }
+fn largest(here: &[Request<'_>], there: &[Request<'_>], against: Against, least: f64) -> Option<Moved> {
+    let connections_are_known =
+        [here, there].iter().all(|requests| requests.iter().any(|one| one.had_connection().is_some()));
+    let has_connection = |one: Request<'_>| {
+        if connections_are_known { one.had_connection() } else { Some(one.intended()) }
     };
-    let connect = |sample: &Sample| Some((has_connection(sample)? - sample.intended).0 as f64);
-    let first_token = |sample: &Sample| Some((sample.first_token? - has_connection(sample)?).0 as f64);
-    let decode = |sample: &Sample| sample.value(Series::Tpot);
+    let connect = |one: Request<'_>| Some((has_connection(one)? - one.intended()).0 as f64);
+    let first_token = |one: Request<'_>| Some((one.first_token()? - has_connection(one)?).0 as f64);
+    let decode = |one: Request<'_>| one.value(Series::Tpot);
     // Decode is told by the token, and weighs by all of them.
-    let tokens = base::mean(ok(here).filter_map(|sample| sample.value(Series::OutputTokens))).unwrap_or(0.0);
+    let tokens = base::mean(ok(here).filter_map(|one| one.value(Series::OutputTokens))).unwrap_or(0.0);
     let parts = [
         part(Phase::Connect, 1.0, here, there, connect),
         part(Phase::FirstToken, 1.0, here, there, first_token),
@@ -72,20 +73,15 @@ struct Part {
 fn part(
     phase: Phase,
     weight: f64,
-    here: &[&Sample],
-    there: &[&Sample],
-    time: impl Fn(&Sample) -> Option<f64>,
+    here: &[Request<'_>],
+    there: &[Request<'_>],
+    time: impl Fn(Request<'_>) -> Option<f64>,
 ) -> Option<Part> {
-    let median = |samples: &[&Sample]| base::median(ok(samples).filter_map(&time).collect());
+    let median = |requests: &[Request<'_>]| base::median(ok(requests).filter_map(&time).collect());
     let (from, to) = (median(there)?, median(here)?);
     Some(Part { phase, from, to, added: weight * (to - from) })
 }
 
-fn ok<'a>(samples: &'a [&Sample]) -> impl Iterator<Item = &'a Sample> {
-    samples.iter().copied().filter(|sample| sample.outcome == Outcome::Ok)
-}
-
-/// When a request had its connection.
-fn taken_up(sample: &Sample) -> Option<Nanos> {
-    sample.writing.or(sample.connected)
+fn ok<'a>(requests: &'a [Request<'a>]) -> impl Iterator<Item = Request<'a>> {
+    requests.iter().copied().filter(|one| one.outcome() == Outcome::Ok)
 }

@@ -1,6 +1,6 @@
 //! What a gate can find: the counts that violate each check, and the share it finds with 80 % power.
 
-use gate_model::{GateSpec, Importance, Power, Rule};
+use gate_model::{Check, GateSpec, Importance, Power, Rule, Section};
 use gate_stats::stored::RunNoise;
 use gate_stats::{binomial, power as stats};
 
@@ -14,18 +14,20 @@ use crate::scored::complement;
 /// The probability with which [`Power::detects_share`] is found.
 const POWER: f64 = 0.8;
 
-/// What each check can find at these looks, in the order of the spec's checks; `None` for a check that is not
-/// decided by counting requests beyond its bound.
+/// What each check can find at the looks of these sections, in the order of the spec's checks; `None` for a check that is
+/// not decided by counting requests beyond its bound, and for one whose scenario's looks are not known.
 ///
-/// A preferred check is judged once, where the run ends: its counts are those of each look by itself, and what it
+/// A preferred check is judged once, where its section ends: its counts are those of each look by itself, and what it
 /// proves and detects is of the last. `detects_share` is 1 where nothing is found with 80 % power.
 #[must_use]
-pub fn power(spec: &GateSpec, looks: &[u32]) -> Vec<Option<Power>> {
-    let looks = ordered(looks);
-    let required = Family::new(&spec.checks, Importance::Required, &looks);
-    let mut found = of_families(spec.checks.len(), &[&required]);
-    for look in looks {
-        let preferred = of_families(spec.checks.len(), &[&Family::new(&spec.checks, Importance::Preferred, &[look])]);
+pub fn power(spec: &GateSpec, sections: &[Section]) -> Vec<Option<Power>> {
+    let checks = spec.checks.len();
+    let looks = |check: &Check| looks_of(spec, sections, check.scenario);
+    let mut found = of_families(checks, &[&Family::new(spec, Importance::Required, looks)]);
+    let most = spec.checks.iter().map(|check| looks(check).len()).max().unwrap_or(0);
+    for place in 0..most {
+        let only = |check: &Check| looks(check).get(place).copied().into_iter().collect();
+        let preferred = of_families(checks, &[&Family::new(spec, Importance::Preferred, only)]);
         for (slot, at_look) in found.iter_mut().zip(preferred) {
             let Some(mut at_look) = at_look else { continue };
             let earlier = slot.take().map(|power| power.violates_at).unwrap_or_default();
@@ -34,6 +36,15 @@ pub fn power(spec: &GateSpec, looks: &[u32]) -> Vec<Option<Power>> {
         }
     }
     found
+}
+
+/// The looks of a scenario, in its own requests of each arm: as planned or, before there is a plan, as the spec says.
+pub(crate) fn looks_of(spec: &GateSpec, sections: &[Section], scenario: u16) -> Vec<u32> {
+    let section = sections.iter().find(|section| section.scenarios.contains(&scenario));
+    ordered(&match section {
+        Some(section) => section.looks_of(scenario),
+        None => spec.load_of(scenario).iterations.looks(),
+    })
 }
 
 /// The smallest change that a check on a number against so many stored runs finds with 80 % power, as a share of what
@@ -58,9 +69,9 @@ pub fn stored_detects(spec: &GateSpec, check: usize, runs: u32, noise: Option<f6
 pub(crate) fn of_families(checks: usize, families: &[&Family]) -> Vec<Option<Power>> {
     let mut found = vec![None; checks];
     for family in families {
-        for (check, p0, counts) in family.boundaries() {
+        for (check, p0, looks, counts) in family.boundaries() {
             if let Some(slot) = found.get_mut(check) {
-                *slot = of_check(family.looks(), &counts, p0);
+                *slot = of_check(looks, &counts, p0);
             }
         }
     }

@@ -1,21 +1,40 @@
 //! The requests that are scored, and what a metric's value over them is.
 
 use gate_model::{
-    Aggregate, ErrorKind, Health, Metric, Nanos, Outcome, Pace, Percentile, Quantity, Sample, Scalar, Series, Slo,
+    Aggregate, ErrorKind, Health, Load, Metric, Nanos, Outcome, Pace, Percentile, Quantity, Request, Scalar, Scrape,
+    Series, ServerMetric, Slo,
 };
 use gate_stats::{Quantile, summary};
+
+use crate::bill::Bill;
+use crate::requests::Requests;
+use crate::rules::{knee, recovery, trend};
+use crate::scraped;
 
 /// The share of the planned rate that a run may be short of.
 const RATE_SHORT: f64 = 0.05;
 
+/// What is known of requests beside themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Setting<'a> {
+    /// The load they were part of, where it matters.
+    pub(crate) load: Option<&'a Load>,
+    /// The client's health; unknown while the load still runs.
+    pub(crate) health: Option<Health>,
+    /// What the server's own metrics said in their section.
+    pub(crate) scrapes: &'a [Scrape],
+    /// How many shards asked it.
+    pub(crate) shards: u32,
+    /// What the whole run used up; unknown while it still goes on.
+    pub(crate) bill: Option<Bill>,
+}
+
 /// The measured requests of one arm that are judged together, in send order; none of them `cancelled`.
 #[derive(Clone, Debug)]
 pub(crate) struct Scored<'a> {
-    samples: Vec<&'a Sample>,
+    requests: Requests<'a>,
     slo: &'a Slo,
-    health: Option<Health>,
-    /// What decided when they were sent, where it is known.
-    pace: Option<Pace>,
+    setting: Setting<'a>,
 }
 
 /// A metric's value with the requests it rests on.
@@ -28,39 +47,57 @@ pub(crate) struct Measured {
 }
 
 impl<'a> Scored<'a> {
-    /// These requests. The client's health is unknown while the load still runs.
-    pub(crate) fn new(samples: Vec<&'a Sample>, slo: &'a Slo, health: Option<Health>) -> Self {
-        Self { samples, slo, health, pace: None }
+    /// These requests, of which nothing else is known.
+    pub(crate) fn new(requests: Requests<'a>, slo: &'a Slo) -> Self {
+        Self { requests, slo, setting: Setting::default() }
     }
 
-    /// The same, sent at this pace.
-    pub(crate) fn paced(self, pace: Pace) -> Self {
-        Self { pace: Some(pace), ..self }
+    /// The same, with what is known beside them.
+    pub(crate) fn within(self, setting: Setting<'a>) -> Self {
+        Self { setting, ..self }
+    }
+
+    /// What is known beside them.
+    pub(crate) fn setting(&self) -> Setting<'a> {
+        self.setting
+    }
+
+    /// The objective of each.
+    pub(crate) fn slo(&self) -> &'a Slo {
+        self.slo
+    }
+
+    /// Those that were due inside the spike.
+    pub(crate) fn in_spike(&self) -> Self {
+        let spike = self.setting.load.and_then(Load::spike);
+        let is_inside = |due: Nanos| spike.is_some_and(|(from, to)| from <= due && due < to);
+        let requests = self.all().filter(|request| is_inside(request.intended())).collect();
+        Self { requests, ..self.clone() }
     }
 
     /// Whether answers decided when requests were sent.
     pub(crate) fn is_closed_loop(&self) -> bool {
-        matches!(self.pace, Some(Pace::Closed { .. }))
+        self.setting.load.is_some_and(|load| matches!(load.pace, Pace::Closed { .. }))
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Sample> {
-        self.samples.iter().copied()
+    pub(crate) fn all(&self) -> impl Iterator<Item = Request<'a>> + Clone {
+        self.requests.iter().copied()
     }
 
     /// How many.
     pub(crate) fn n(&self) -> u32 {
-        count(self.samples.len())
+        count(self.requests.len())
     }
 
     /// Those that were answered completely.
-    pub(crate) fn ok(&self) -> impl Iterator<Item = &'a Sample> {
-        self.all().filter(|sample| sample.outcome == Outcome::Ok)
+    pub(crate) fn ok(&self) -> impl Iterator<Item = Request<'a>> {
+        self.all().filter(|request| request.outcome() == Outcome::Ok)
     }
 
     /// Whether each failed in this way.
     pub(crate) fn failures(&self, kind: ErrorKind) -> impl Iterator<Item = bool> {
-        self.all().map(move |sample| sample.outcome.is(kind, sample.embedded_server_error))
+        self.all().map(move |request| request.outcome().is(kind, request.embedded_server_error()))
     }
 
     /// How many failed in this way.
@@ -76,26 +113,26 @@ impl<'a> Scored<'a> {
     /// Whether each request was ok and within every `slo:` bound; `None` without such a bound.
     pub(crate) fn good(&self) -> Option<impl Iterator<Item = bool>> {
         let slo = self.slo;
-        slo.is_given().then(|| self.all().map(move |sample| sample.is_good(slo)))
+        slo.is_given().then(|| self.all().map(move |request| request.is_good(slo)))
     }
 
     /// A series over `ok` requests, in send order. How late the client was is known of failed ones too.
     pub(crate) fn values(&self, series: Series) -> Vec<f64> {
         let of_all = series == Series::SendLag;
         self.all()
-            .filter(|sample| of_all || sample.outcome == Outcome::Ok)
-            .filter_map(|sample| sample.value(series))
+            .filter(|request| of_all || request.outcome() == Outcome::Ok)
+            .filter_map(|request| request.value(series))
             .collect()
     }
 
     /// The values of a pooled series in each `ok` request that has any, in send order.
     pub(crate) fn gaps(&self, series: Series) -> impl Iterator<Item = Vec<f64>> {
-        self.ok().map(move |sample| sample.gap_values(series)).filter(|gaps| !gaps.is_empty())
+        self.ok().map(move |request| request.gap_values(series)).filter(|gaps| !gaps.is_empty())
     }
 
     /// A percentile over all requests, failed ones with the `worst` value; `None` where there is none.
     pub(crate) fn percentile_of_all(&self, series: Series, percentile: Percentile, worst: f64) -> Option<Measured> {
-        let values: Vec<f64> = self.all().filter_map(|sample| of_all(sample, series, worst)).collect();
+        let values: Vec<f64> = self.all().filter_map(|request| of_all(request, series, worst)).collect();
         let n = count(values.len());
         Some(Measured { value: nearest_rank(values, percentile)?, n })
     }
@@ -113,12 +150,26 @@ impl<'a> Scored<'a> {
                 (self.n() > 0).then(|| Measured { value: good as f64 / f64::from(self.n()), n: self.n() })
             }
             Metric::Scalar(scalar) => self.scalar(scalar).map(|value| Measured { value, n: self.n() }),
+            Metric::Spike(inner) => self.in_spike().measure(inner.metric()),
+            Metric::Server(metric, aggregate) => {
+                let value = scraped::summed_up(self.setting.scrapes, self.setting.shards, metric, aggregate)?;
+                Some(Measured { value, n: count(self.scraped(metric).count()) })
+            }
+            Metric::Drift(what) => {
+                trend::found(self, what)?.value.map(|value| Measured { value: value.value, n: self.n() })
+            }
         }
     }
 
     /// A metric's value with its unit.
     pub(crate) fn quantity(&self, metric: Metric) -> Option<Quantity> {
         self.measure(metric).map(|measured| Quantity { value: measured.value, unit: metric.unit() })
+    }
+
+    /// What the server said of a metric in their section, and when, in order of time; not what it said in warm-up.
+    pub(crate) fn scraped(&self, metric: ServerMetric) -> impl Iterator<Item = (Nanos, f64)> + 'a {
+        let value = move |scrape: &Scrape| Some((scrape.at, scraped::value(scrape, metric)?));
+        scraped::in_load(self.setting.scrapes).filter_map(value)
     }
 
     fn aggregate(&self, series: Series, aggregate: Aggregate) -> Option<Measured> {
@@ -154,16 +205,20 @@ impl<'a> Scored<'a> {
             Scalar::TpotEffective => self.tpot_effective(),
             Scalar::Goodput => per_second(self.good()?.filter(|good| *good).count() as f64),
             Scalar::AchievedRate => self.rates().map(|rates| rates.achieved),
-            Scalar::ClientCpu => self.health?.cpu_share,
+            Scalar::ClientCpu => self.setting.health?.cpu_share,
+            Scalar::Cost => self.setting.bill?.cost(),
+            Scalar::TokensSpent => self.setting.bill.map(|bill| bill.tokens()),
+            Scalar::KneeRate => knee::found(self)?.value.map(|value| value.value),
+            Scalar::Recovery => recovery::found(self)?.value.map(|value| value.value),
         }
     }
 
     /// Σ (last token − first token) ÷ Σ output tokens, over `ok` requests; `None` without tokens.
     fn tpot_effective(&self) -> Option<f64> {
         let (mut time, mut tokens) = (0.0, 0.0);
-        for sample in self.ok() {
+        for request in self.ok() {
             if let (Some(first), Some(last), Some((output, _))) =
-                (sample.first_token, sample.last_token, sample.output_tokens())
+                (request.first_token(), request.last_token(), request.output_tokens())
             {
                 time += (last - first).0 as f64;
                 tokens += output as f64;
@@ -174,22 +229,24 @@ impl<'a> Scored<'a> {
 
     /// From the first `sent` to the last `end`, in seconds; `None` where that is no time at all.
     fn window_secs(&self) -> Option<f64> {
-        let first = self.all().filter_map(|sample| sample.sent).min()?;
-        let last = self.all().filter_map(|sample| sample.end).max()?;
+        let first = self.all().filter_map(Request::sent).min()?;
+        let last = self.all().filter_map(Request::end).max()?;
         Some((last - first).as_secs_f64()).filter(|seconds| *seconds > 0.0)
     }
 
-    /// The rate of the plan's own times, and how much of it was kept; `None` where the plan spans no time.
+    /// The rate of the plan's own times, and how much of it was kept; `None` where the plan spans no time. Later turns are
+    /// due when an answer has ended, which is no time of the plan's.
     pub(crate) fn rates(&self) -> Option<Rates> {
-        let times = |point: fn(&Sample) -> Option<Nanos>| -> Vec<Times> {
-            self.all().map(|sample| (sample.intended, point(sample))).collect()
+        let times = |point: fn(Request<'a>) -> Option<Nanos>| -> Vec<Times> {
+            let arrivals = self.all().filter(|request| request.turn() == 0);
+            arrivals.map(|request| (request.intended(), point(request))).collect()
         };
-        let taken_up = times(|sample| sample.start);
+        let taken_up = times(Request::start);
         let behind = tail(&taken_up).filter_map(|(intended, start)| Some(((*start)? - *intended).as_secs_f64()));
         Some(Rates {
             planned: planned_rate(&taken_up)?,
             taken_up: kept_rate(&taken_up)?,
-            achieved: kept_rate(&times(Sample::went_out))?,
+            achieved: kept_rate(&times(Request::went_out))?,
             behind_secs: behind.reduce(f64::min)?.max(0.0),
         })
     }
@@ -245,8 +302,8 @@ impl Rates {
 }
 
 /// A request's value where failures count: they have the `worst` value; `None` where it is undefined.
-pub(crate) fn of_all(sample: &Sample, series: Series, worst: f64) -> Option<f64> {
-    if sample.outcome == Outcome::Ok { sample.value(series) } else { Some(worst) }
+pub(crate) fn of_all(request: Request<'_>, series: Series, worst: f64) -> Option<f64> {
+    if request.outcome() == Outcome::Ok { request.value(series) } else { Some(worst) }
 }
 
 /// The nearest-rank estimate; `None` of nothing, and where a value has no rank.

@@ -1,14 +1,17 @@
 //! Whether a run can be judged: its requests, the rate it was sent at, and the client's own health.
 
 use gate_model::{
-    Against, Cause, Check, CheckOutcome, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome, OutcomeCount,
-    Quantity, Rule, Sample, Scalar, Series, Side, Stamping, TokenPolicy, TokenSource, Unit,
+    Against, Cause, Check, CheckOutcome, Drifting, EndReason, ErrorKind, GateSpec, Health, Metric, Nanos, Op, Outcome,
+    OutcomeCount, Quantity, Request, Rule, Sample, Scalar, Series, ServerMetric, Side, Stamping, TokenPolicy,
+    TokenSource, Unit,
 };
 
 use crate::base::{self, Base};
-use crate::rules::{is_evidence, rule};
+use crate::bill::is_of_bill;
+use crate::rules::{is_evidence, over_all, rule};
 use crate::scope::Scope;
 use crate::scored::{Scored, count};
+use crate::scraped::mostly_failed;
 
 /// The fewest `ok` requests, or pairs of them, that a verdict by evidence rests on.
 pub(crate) const LEAST_OK: u32 = 20;
@@ -80,12 +83,18 @@ pub(crate) fn is_of_work(metric: Metric) -> bool {
 
 /// Why a check cannot be measured at a look, by the requests of one arm alone.
 fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Option<Cause> {
+    if is_of_bill(check.metric) {
+        return scored.setting().bill.and_then(|bill| bill.uncounted());
+    }
+    if let Metric::Server(metric, _) | Metric::Drift(Drifting::Server(metric)) = check.metric {
+        return unscraped(scored, metric);
+    }
     if scored.n() == 0 {
         return Some(Cause::NoData);
     }
     if scored.all().all(says_nothing) {
         let outcomes = outcomes(scored.all());
-        return Some(Cause::NothingReached { outcomes, message: scored.all().find_map(|one| one.error.clone()) });
+        return Some(Cause::NothingReached { outcomes, message: first_error(scored) });
     }
     if check.metric.is_latency()
         && let Some(share) = rate_limited(scored)
@@ -97,6 +106,12 @@ fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Opti
     {
         return Some(Cause::Buffered { share });
     }
+    if let Metric::Series(series, _) = check.metric
+        && series.is_pooled()
+        && scored.all().all(|one| one.sample().is_none())
+    {
+        return Some(Cause::NotKept);
+    }
     if let Metric::Series(Series::Itl, _) = check.metric
         && let Some(cause) = several_tokens_an_event(scored)
     {
@@ -106,13 +121,31 @@ fn unmeasurable(check: &Check, scored: &Scored<'_>, tokens: TokenPolicy) -> Opti
     (unaccepted && is_estimated(check.metric, scored)).then_some(Cause::EstimatedTokens)
 }
 
+/// Why a metric of the server's has no value, or one of too little of the load.
+fn unscraped(scored: &Scored<'_>, metric: ServerMetric) -> Option<Cause> {
+    let scrapes = scored.setting().scrapes;
+    if let Some(message) = mostly_failed(scrapes) {
+        return Some(Cause::NotScraped { message: Some(message) });
+    }
+    if scored.scraped(metric).next().is_some() {
+        return None;
+    }
+    let was_read = scrapes.iter().any(|scrape| scrape.error.is_none());
+    let message = scrapes.iter().find_map(|scrape| scrape.error.clone()).filter(|_| !was_read);
+    Some(Cause::NotScraped { message })
+}
+
+fn first_error(scored: &Scored<'_>) -> Option<String> {
+    scored.all().find_map(|one| one.sample()?.error.clone())
+}
+
 /// Requests with gaps that are of no single token, by the server's own count or a tokenizer's.
 pub(crate) fn several_tokens_an_event(scored: &Scored<'_>) -> Option<Cause> {
     let counted = |sample: &&Sample| {
         matches!(sample.token_source(Series::Itl), Some(TokenSource::Usage | TokenSource::Tokenizer))
     };
     let (mut requests, mut of) = (0, 0);
-    for sample in scored.ok().filter(counted).filter(|sample| sample.gaps.count() > 0) {
+    for sample in scored.ok().filter_map(Request::sample).filter(counted).filter(|sample| sample.gaps.count() > 0) {
         of += 1;
         requests += usize::from(sample.gap_values(Series::Itl).is_empty());
     }
@@ -138,11 +171,16 @@ pub(crate) fn buffered(scored: &Scored<'_>) -> Option<f64> {
 /// Whether a stream's content came in one burst; `None` where it has too few events to tell.
 ///
 /// All of it within 5 % of the time from the request to its last token, and under 1 ms from one event to the
-/// next: a buffering proxy holds the stream back until it is complete, and then passes it on at network speed.
-fn is_burst(sample: &Sample) -> Option<bool> {
-    let (first, last) = (sample.first_token?, sample.last_token?);
-    let gaps = sample.content_events.checked_sub(1).filter(|_| sample.content_events >= BURST_EVENTS)?;
-    let (spread, whole) = ((last - first).0 as f64, (last - sample.intended).0 as f64);
+/// next: a buffering proxy holds the stream back until it is complete, and then passes it on at network speed. Of a
+/// request that is kept in short the events are not known, and its tokens stand for them.
+fn is_burst(request: Request<'_>) -> Option<bool> {
+    let (first, last) = (request.first_token()?, request.last_token()?);
+    let events = match request {
+        Request::Sample(sample) => sample.content_events,
+        Request::Brief(_) => u32::try_from(request.output_tokens()?.0).unwrap_or(u32::MAX),
+    };
+    let gaps = events.checked_sub(1).filter(|_| events >= BURST_EVENTS)?;
+    let (spread, whole) = ((last - first).0 as f64, (last - request.intended()).0 as f64);
     Some(spread < BURST_SHARE * whole && spread < BURST_GAP * f64::from(gaps))
 }
 
@@ -152,11 +190,11 @@ pub(crate) fn rate_limited(scored: &Scored<'_>) -> Option<f64> {
 }
 
 /// Whether a request failed before the server's performance had any part in it: no connection, no
-/// permission, no such path or model, no quota.
-fn says_nothing(sample: &Sample) -> bool {
-    match sample.outcome {
+/// permission, no such path or model, no quota. Of one that is kept in short any 4xx is taken for such.
+pub(crate) fn says_nothing(request: Request<'_>) -> bool {
+    match request.outcome() {
         Outcome::Connect | Outcome::Tls | Outcome::TimeoutConnect | Outcome::Http429 => true,
-        Outcome::Http4xx => matches!(sample.status, Some(401 | 403 | 404)),
+        Outcome::Http4xx => request.sample().is_none_or(|sample| matches!(sample.status, Some(401 | 403 | 404))),
         _ => false,
     }
 }
@@ -164,17 +202,19 @@ fn says_nothing(sample: &Sample) -> bool {
 /// Whether the counts a token metric rests on are, even for one request, estimated from events.
 fn is_estimated(metric: Metric, scored: &Scored<'_>) -> bool {
     let series = if let Metric::Series(series, _) = metric { series } else { Series::OutputTokens };
-    scored.ok().any(|sample| sample.token_source(series) == Some(TokenSource::Estimated))
+    scored.ok().any(|request| request.token_source(series) == Some(TokenSource::Estimated))
 }
 
 /// How requests ended, most frequent first.
-pub(crate) fn outcomes<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<OutcomeCount> {
-    let ended: Vec<Outcome> = samples.map(|sample| sample.outcome).collect();
-    let mut counts: Vec<OutcomeCount> = Outcome::ALL
-        .into_iter()
-        .map(|outcome| OutcomeCount { outcome, count: count(ended.iter().filter(|one| **one == outcome).count()) })
-        .filter(|counted| counted.count > 0)
-        .collect();
+pub(crate) fn outcomes<'a>(requests: impl IntoIterator<Item = Request<'a>>) -> Vec<OutcomeCount> {
+    let mut counts: Vec<OutcomeCount> =
+        Outcome::ALL.into_iter().map(|outcome| OutcomeCount { outcome, count: 0 }).collect();
+    for request in requests {
+        if let Some(counted) = counts.iter_mut().find(|counted| counted.outcome == request.outcome()) {
+            counted.count = counted.count.saturating_add(1);
+        }
+    }
+    counts.retain(|counted| counted.count > 0);
     counts.sort_by_key(|counted| std::cmp::Reverse(counted.count));
     counts
 }
@@ -191,10 +231,12 @@ pub(crate) struct ClientFaults {
 }
 
 impl ClientFaults {
-    /// Looks for them in the judged requests of all scenarios and both arms.
-    pub(crate) fn find(spec: &GateSpec, scored: &Scored<'_>, health: Health, lateness: Lateness) -> Self {
+    /// Looks for them in the judged requests of a section, of both arms. Where its own rules ended it, what was sent is
+    /// judged, and no rate is short.
+    pub(crate) fn find(scored: &Scored<'_>, health: Health, lateness: Lateness, reason: Option<&EndReason>) -> Self {
         // A closed loop has no planned rate to be short of.
-        let planned = scored.rates().filter(|_| spec.load.pace.rate().is_some());
+        let is_whole = !reason.is_some_and(EndReason::is_abort);
+        let planned = scored.rates().filter(|_| is_whole && !scored.is_closed_loop());
         let short =
             planned.filter(|rates| rates.is_short(rates.taken_up) && rates.behind_secs > LEAST_LATENESS.as_secs_f64());
         let short = short.map(|rates| Cause::RateShort { planned: rates.planned, achieved: rates.taken_up });
@@ -300,21 +342,21 @@ pub(crate) struct Lateness {
 }
 
 impl Lateness {
-    /// By a gate's bounds. What a relative one comes to is known only of a run: `limit` gives it by the check's place.
-    pub(crate) fn of(spec: &GateSpec, limit: impl Fn(usize) -> Option<Quantity>) -> Self {
-        let checks = spec.checks.iter().enumerate().filter_map(|(place, check)| {
-            let Metric::Series(series, _) = check.metric else { return None };
+    /// By the bounds on these scenarios. What a relative one comes to is known only of a run: `limit` gives it by the
+    /// check's place.
+    pub(crate) fn of(spec: &GateSpec, scenarios: &[u16], limit: impl Fn(usize) -> Option<Quantity>) -> Self {
+        let own = spec.checks.iter().enumerate().filter(|(_, check)| scenarios.contains(&check.scenario));
+        let checks = own.filter_map(|(place, check)| {
+            let Metric::Series(series, _) = over_all(check).metric else { return None };
             let bound = check.bound.absolute().or_else(|| limit(place))?;
             let is_upper = matches!(check.op, Op::Less | Op::AtMost) && bound.unit == Unit::Time;
             (is_upper && check.metric.is_latency()).then_some((series, bound.value))
         });
-        let slo = [
-            (Series::Ttft, spec.slo.ttft),
-            (Series::Ttfa, spec.slo.ttfa),
-            (Series::Tpot, spec.slo.tpot),
-            (Series::E2e, spec.slo.e2e),
-        ];
-        let slo = slo.into_iter().filter_map(|(series, bound)| Some((series, bound?.0 as f64)));
+        let slo = scenarios.iter().flat_map(|scenario| {
+            let slo = spec.slo_of(*scenario);
+            [(Series::Ttft, slo.ttft), (Series::Ttfa, slo.ttfa), (Series::Tpot, slo.tpot), (Series::E2e, slo.e2e)]
+        });
+        let slo = slo.filter_map(|(series, bound)| Some((series, bound?.0 as f64)));
         let bounds: Vec<(Series, f64)> = checks.chain(slo).collect();
         let of = |counts: fn(Series) -> bool| {
             let bounds = bounds.iter().filter(|(series, _)| counts(*series)).map(|(_, bound)| *bound);

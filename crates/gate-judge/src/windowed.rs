@@ -4,7 +4,7 @@
 //! to the time in both, and the gaps between arrivals are not the same. So only the first requests of each run are
 //! compared, as many as the shortest has.
 
-use gate_model::{Metric, Nanos, Outcome, Sample, Scalar, Series};
+use gate_model::{Metric, Nanos, Outcome, Request, Scalar, Series};
 use gate_stats::mean::Resemblance;
 use gate_stats::stored::LogEstimate;
 
@@ -42,8 +42,11 @@ struct Part {
 impl Windowed {
     /// The parts of a metric; `None` of one that is no amount per second, and of goodput without an objective.
     pub(crate) fn of(metric: Metric, run: &Scored<'_>) -> Option<Self> {
-        let ok = |sample: &Sample, amount: f64| if sample.outcome == Outcome::Ok { amount } else { 0.0 };
-        let tokens = |sample: &Sample, series| ok(sample, sample.value(series).unwrap_or(0.0));
+        if let Metric::Spike(inner) = metric {
+            return Self::of(inner.metric(), &run.in_spike());
+        }
+        let ok = |one: Request<'_>, amount: f64| if one.outcome() == Outcome::Ok { amount } else { 0.0 };
+        let tokens = |one: Request<'_>, series| ok(one, one.value(series).unwrap_or(0.0));
         let amounts: Vec<f64> = match metric {
             Metric::Scalar(Scalar::ThroughputRequests) => run.all().map(|one| ok(one, 1.0)).collect(),
             Metric::Scalar(Scalar::ThroughputOutputTokens) => {
@@ -57,11 +60,11 @@ impl Windowed {
             _ => return None,
         };
         let per = if metric == Metric::Scalar(Scalar::AchievedRate) { Per::Sending } else { Per::Time };
-        let part = |(one, amount): (&Sample, f64)| Part {
-            intended: one.intended,
+        let part = |(one, amount): (Request<'_>, f64)| Part {
+            intended: one.intended(),
             went_out: one.went_out(),
-            sent: one.sent,
-            end: one.end,
+            sent: one.sent(),
+            end: one.end(),
             amount,
         };
         let requests = run.all().zip(amounts).map(part).collect();

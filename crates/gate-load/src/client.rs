@@ -1,16 +1,17 @@
 //! What the requests of a run share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gate_model::{Arm, Connections, Delivery, GateSpec, Nanos, Outcome, Redactor, Timeouts};
-use gate_wire::Keep;
+use gate_model::{Arm, Connections, Delivery, GateSpec, Load, Nanos, Outcome, Redactor, RunHeader, Timeouts};
+use gate_wire::{Keep, StreamState};
 use http::HeaderName;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout_at;
 
 use crate::LoadError;
+use crate::abort::Aborts;
 use crate::connection::{Connection, Pool};
 use crate::receive::Receiver;
 use crate::record::Ending;
@@ -28,6 +29,8 @@ pub(crate) enum Cut {
     RunTimeout,
     /// This machine has no more of what a connection needs.
     Exhausted(&'static str),
+    /// What open answers have come to passes this key of the budget.
+    Spent(&'static str),
     /// A thread of the run failed.
     Failed,
 }
@@ -37,6 +40,10 @@ impl Cut {
         match self {
             Self::Interrupted => Ending::new(Outcome::Cancelled, "the run was interrupted"),
             Self::Exhausted(what) => Ending::new(Outcome::Cancelled, format!("this machine has no more {what}")),
+            Self::Spent(key) => Ending::new(
+                Outcome::Cancelled,
+                format!("cut off: with what open answers have come to, `{key}` is spent"),
+            ),
             Self::RunTimeout => Ending::new(Outcome::TimeoutTotal, "the run's own time limit (`timeouts.run`) passed"),
             Self::Failed => Ending::new(Outcome::Cancelled, "a thread of the run failed"),
         }
@@ -98,22 +105,39 @@ pub(crate) struct Terms {
     pub(crate) replica: Option<HeaderName>,
     /// Where the texts of answers are kept; absent where nobody counts them.
     pub(crate) texts: Option<Arc<Texts>>,
+    /// Whether samples have the texts of answers.
+    pub(crate) keep_text: bool,
+    /// Before which index requests have the times of their tokens kept.
+    pub(crate) with_times: u32,
     pub(crate) cuts: Cuts,
+    pub(crate) aborts: Aborts,
+    /// Whether it was told that usage cannot be read.
+    told: OnceLock<()>,
+}
+
+/// What both arms have in common.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) redactor: Redactor,
+    pub(crate) texts: Option<Arc<Texts>>,
+    pub(crate) cuts: Cuts,
+    pub(crate) aborts: Aborts,
 }
 
 impl Terms {
-    /// The terms of an arm whose target and writer are these.
+    /// The terms of an arm whose target and writer are these, in the section of a header.
     pub(crate) fn new(
-        spec: &GateSpec,
+        header: &RunHeader,
         arm: Arm,
         (target, writer): (Target, Writer),
-        redactor: Redactor,
-        texts: Option<Arc<Texts>>,
-        cuts: Cuts,
+        shared: Shared,
     ) -> Result<Self, LoadError> {
+        let spec = &header.spec;
+        let load = load_of(spec, header.section);
         let asked = spec.of_arm(arm).ok_or(LoadError::NoReference)?;
         let delivery = delivery(asked);
-        let slots = spec.load.pace.cap().and_then(|cap| usize::try_from(cap).ok());
+        let Shared { redactor, texts, cuts, aborts } = shared;
+        let slots = load.pace.cap().and_then(|cap| usize::try_from(cap).ok());
         Ok(Self {
             arm,
             target,
@@ -121,11 +145,15 @@ impl Terms {
             delivery,
             timeouts: timeouts(spec.timeouts, delivery),
             redactor,
-            connections: spec.load.connections,
+            connections: load.connections,
             slots: slots.map(|cap| Arc::new(Semaphore::new(cap))),
             replica: asked.replica_header.as_ref().and_then(|name| name.parse().ok()),
             texts,
+            keep_text: spec.journal.keep_text,
+            with_times: header.first.saturating_add(spec.journal.tokens),
             cuts,
+            aborts,
+            told: OnceLock::new(),
         })
     }
 
@@ -151,9 +179,17 @@ impl Terms {
         }
     }
 
+    /// Tells once what is wrong with an answer's usage: a check on tokens can only say that there is none.
+    pub(crate) fn unread_usage(&self, state: &StreamState) {
+        if let Some(problem) = state.unread_usage().filter(|_| self.told.set(()).is_ok()) {
+            tracing::warn!(arm = ?self.arm, problem, "an answer's usage cannot be read");
+        }
+    }
+
     /// What a decoder keeps of an answer.
     pub(crate) fn keep(&self) -> Keep {
         match &self.texts {
+            _ if self.keep_text => Keep::Text,
             Some(texts) if texts.left.load(Ordering::Relaxed) > 0 => Keep::Text,
             _ => Keep::Nothing,
         }
@@ -214,6 +250,13 @@ impl Client {
             self.pool.put(connection).await;
         }
     }
+}
+
+/// The load of a section, which all its scenarios share.
+pub(crate) fn load_of(spec: &GateSpec, section: u16) -> &Load {
+    let sections = spec.sections();
+    let own = sections.get(usize::from(section)).and_then(|own| own.first());
+    spec.load_of(own.copied().unwrap_or_default())
 }
 
 /// How answers come: what generates nothing has nothing to stream.

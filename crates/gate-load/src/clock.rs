@@ -78,6 +78,12 @@ impl Clocks {
         Some(wall + Zero(self.monotonic).point(at))
     }
 
+    /// The instant at which the wall clock will show so much since 1970; now where it has.
+    pub(crate) fn instant_of(&self, unix: Nanos) -> Instant {
+        let at = SystemTime::UNIX_EPOCH.checked_add(unix.to_duration()).and_then(|wall| self.map(wall));
+        at.map_or_else(Instant::now, |at| at.max(Instant::now()))
+    }
+
     fn map(&self, wall: SystemTime) -> Option<Instant> {
         match wall.duration_since(self.wall) {
             Ok(after) => self.monotonic.checked_add(after),
@@ -123,6 +129,7 @@ mod tests {
         let ahead = Duration::from_secs(5);
         assert_eq!(clocks.unix(clocks.monotonic + ahead), Some(unix(clocks.wall + ahead)));
         assert_eq!(clocks.unix(clocks.monotonic - ahead), Some(unix(clocks.wall - ahead)));
+        assert_eq!(clocks.instant_of(unix(clocks.wall + ahead)), clocks.monotonic + ahead);
     }
 
     #[test]

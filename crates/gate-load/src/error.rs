@@ -114,6 +114,18 @@ pub enum LoadError {
     /// A plan or a spec without a reference meets one that has it.
     #[error("send to the reference: the run has none; name it as `reference` in the spec")]
     NoReference,
+    /// A plan has a scenario that its spec doesn't have.
+    #[error("send a request of scenario {scenario}: the spec has none of that number; make the plan anew")]
+    Scenario {
+        /// Its number, from 0.
+        scenario: u16,
+    },
+    /// The instant at which the measured phase should start has passed.
+    #[error("start at the time of `--start-at`: it passed {late} ago; give a later one, after the end of warm-up")]
+    StartPassed {
+        /// How long ago.
+        late: gate_model::Nanos,
+    },
     /// A thread of the run ended without its result.
     #[error("run the load: a thread of it ended early, which is a fault of gate; please report it")]
     Internal,

@@ -4,21 +4,21 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use gate_model::{Delivery, Nanos, Outcome};
-use gate_wire::{BodyEnd, Decoder, Event, conclude};
+use gate_wire::{BodyEnd, Decoder, Event, Keep, conclude};
 use http::{HeaderMap, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
 use tokio::time::{Sleep, timeout_at};
 
+use crate::abort::quota;
 use crate::client::{Client, Cut, unanswered};
 use crate::clock::{Zero, later};
 use crate::connection::{Connection, Unanswered};
-use crate::record::{Ending, Measurement, Record};
+use crate::record::{Ending, Held, Measurement, Record, Text};
 use crate::requests::{Draft, Prepared};
 use crate::stamped::Receipt;
 use crate::target::ConnectError;
@@ -64,21 +64,21 @@ impl Timing {
 /// at. Its slot is given back when its answer is complete.
 pub(crate) async fn measure(
     client: &Client,
-    prepared: Prepared,
+    prepared: &Prepared,
     timing: Timing,
     source: Source,
-    slot: Option<OwnedSemaphorePermit>,
+    held: Held,
 ) -> Measurement {
     let terms = &client.terms;
-    let mut record = Record::new(&prepared.planned, timing, slot);
+    let mut record = Record::new(&prepared.planned, timing, held, terms.with_times);
     let deadline = later(timing.begun(), terms.timeouts.total);
-    let ending = terms.within(deadline, exchange(client, &prepared.draft, source, &mut record)).await;
+    let ending = terms.within(deadline, exchange(client, prepared, source, &mut record)).await;
     record.finish(ending, terms)
 }
 
-async fn exchange(client: &Client, draft: &Draft, source: Source, record: &mut Record) -> Ending {
+async fn exchange(client: &Client, prepared: &Prepared, source: Source, record: &mut Record) -> Ending {
     let terms = &client.terms;
-    let (connection, response) = match answer(client, draft, source, record).await {
+    let (connection, response) = match answer(client, &prepared.draft, source, record).await {
         Ok(answer) => answer,
         Err(ending) => return ending,
     };
@@ -94,7 +94,10 @@ async fn exchange(client: &Client, draft: &Draft, source: Source, record: &mut R
             Outcome::Decode,
             format!("the answer is compressed ({encoding}), which was not asked for: does a proxy compress it?"),
         ),
-        None => stream(client, connection, response, record).await,
+        None => {
+            let keep = if prepared.conversation.is_some() { Keep::Text } else { terms.keep() };
+            stream(client, connection, response, keep, record).await
+        }
     }
 }
 
@@ -251,12 +254,13 @@ async fn stream(
     client: &Client,
     mut connection: Connection,
     response: Response<Incoming>,
+    keep: Keep,
     record: &mut Record,
 ) -> Ending {
     let terms = &client.terms;
     let (head, mut body) = response.into_parts();
     let stamps = Arc::clone(connection.stamps());
-    let mut decoder = terms.writer.dialect().decoder(terms.delivery, terms.keep());
+    let mut decoder = terms.writer.dialect().decoder(terms.delivery, keep);
     let note = |record: &mut Record, event: Event, read: Receipt| match terms.delivery {
         Delivery::Streamed => record.event(event.kind, read, &stamps),
         Delivery::Whole => record.whole(event.kind, read.at),
@@ -291,6 +295,10 @@ async fn stream(
                 let bytes = frame.data_ref().map_or(&[][..], |bytes| bytes);
                 record.bytes(bytes.len());
                 decoder.feed(bytes, &mut |event| note(record, event, read));
+                if let Some((key, reason)) = record.goes_on(decoder.state().usage.and_then(|usage| usage.output)) {
+                    terms.aborts.give_up(reason);
+                    terms.cuts.cut(Cut::Spent(key));
+                }
                 if decoder.state().ended {
                     terminal.get_or_insert(read.at);
                 }
@@ -324,9 +332,12 @@ async fn stream(
         }
     };
     record.stream(decoder.state(), &terms.redactor);
+    terms.unread_usage(decoder.state());
     let is_counted = decoder.state().usage.is_some_and(|usage| usage.output.is_some());
-    if let Some(transcript) = decoder.transcript().filter(|transcript| !is_counted && !transcript.cut) {
-        record.text(transcript.generated());
+    if let Some(transcript) = decoder.transcript() {
+        let visible = transcript.choices.first().map(|choice| choice.text.clone()).unwrap_or_default();
+        let is_uncounted = !is_counted && !transcript.cut;
+        record.text(Text { visible, generated: transcript.generated(), is_uncounted });
     }
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let (outcome, message) = conclude(decoder.state(), content_type, end);
@@ -380,6 +391,7 @@ async fn error_answer(
     record.wants(terms.writer.dialect().wants_field(head.status.as_u16(), &bytes));
     // Secrets go before the message is cut to its length, so that no part of one is left standing.
     let text = String::from_utf8_lossy(&bytes);
+    record.quota(quota(head.status, &head.headers, &text, SystemTime::now()));
     let message = terms.writer.dialect().error_message(terms.redactor.redact(&text).as_bytes());
     let location = head.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
     let location = location.map(|location| words::clean(location, &terms.redactor));

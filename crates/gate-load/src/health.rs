@@ -70,13 +70,27 @@ fn p95(delays: &Histogram) -> Option<Nanos> {
     delays.at_rank(delays.count().saturating_mul(95).div_ceil(100))
 }
 
-/// The share of content events whose time is an upper bound; absent where there is no content.
-pub(crate) fn coalesced_share(samples: &[Sample]) -> Option<f64> {
-    // One whole body shows no event's time.
-    let streams = || samples.iter().filter(|sample| sample.first_token.is_some());
-    let sum = |count: fn(&Sample) -> u32| streams().map(|sample| f64::from(count(sample))).sum::<f64>();
-    let content = sum(|sample| sample.content_events);
-    (content > 0.0).then(|| sum(|sample| sample.coalesced) / content)
+/// Content events whose time is an upper bound, among all.
+#[derive(Default)]
+pub(crate) struct Coalesced {
+    content: u64,
+    coalesced: u64,
+}
+
+impl Coalesced {
+    /// Counts a measured request's.
+    pub(crate) fn add(&mut self, sample: &Sample) {
+        // One whole body shows no event's time.
+        if sample.first_token.is_some() {
+            self.content += u64::from(sample.content_events);
+            self.coalesced += u64::from(sample.coalesced);
+        }
+    }
+
+    /// Their share; absent where there is no content.
+    pub(crate) fn share(&self) -> Option<f64> {
+        (self.content > 0).then(|| self.coalesced as f64 / self.content as f64)
+    }
 }
 
 /// Cores this process may use.

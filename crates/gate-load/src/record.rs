@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use gate_model::{MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sample};
+use gate_model::{EndReason, MaxTokensField, Nanos, Outcome, PlannedRequest, Redactor, Sample};
 use gate_wire::{EventKind, StreamState};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::budget::Claim;
 use crate::client::Terms;
 use crate::exchange::Timing;
 use crate::stamped::{Receipt, Sent, Stamps};
@@ -30,8 +31,9 @@ impl Ending {
 pub(crate) struct Record {
     sample: Sample,
     timing: Timing,
-    /// Its slot, where they are limited.
-    slot: Option<OwnedSemaphorePermit>,
+    held: Held,
+    /// Before which index requests have the times of their tokens kept.
+    with_times: u32,
     /// Of the request on the connection in use.
     sent: Option<Sent>,
     /// The last event of any kind.
@@ -39,7 +41,27 @@ pub(crate) struct Record {
     /// The field that the server's refusal wants for the length of answers.
     wanted: Option<MaxTokensField>,
     /// The text of the answer.
-    text: Option<String>,
+    text: Option<Text>,
+    /// What the server says of a quota, in words.
+    quota: Option<String>,
+}
+
+/// What a request holds while it is open.
+pub(crate) struct Held {
+    /// Its slot, where they are limited.
+    pub(crate) slot: Option<OwnedSemaphorePermit>,
+    /// Its claim on the budget.
+    pub(crate) claim: Claim,
+}
+
+/// What an answer says.
+pub(crate) struct Text {
+    /// What a reader sees.
+    pub(crate) visible: String,
+    /// All that was generated, reasoning included.
+    pub(crate) generated: String,
+    /// Whether nobody else counts its tokens, and they can be counted.
+    pub(crate) is_uncounted: bool,
 }
 
 /// What came of a request.
@@ -48,16 +70,21 @@ pub(crate) struct Measurement {
     /// The field that the server's refusal wants for the length of answers.
     pub(crate) wanted: Option<MaxTokensField>,
     /// The text of the answer, where it is kept.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Text>,
+    /// How many tokens its conversation has come to.
+    pub(crate) context: u64,
+    /// Where the server gives no more for a long time: why, in words.
+    pub(crate) quota: Option<String>,
 }
 
 impl Record {
     /// A request that the schedule has taken up.
-    pub(crate) fn new(planned: &PlannedRequest, timing: Timing, slot: Option<OwnedSemaphorePermit>) -> Self {
+    pub(crate) fn new(planned: &PlannedRequest, timing: Timing, held: Held, with_times: u32) -> Self {
         let Timing { zero, intended, start, slot: since } = timing;
         let cap_wait = since.map(|since| since.saturating_duration_since(start).into());
         let sample = Sample { intended, start: Some(zero.point(start)), cap_wait, ..Sample::unsent(planned) };
-        Self { sample, timing, slot, sent: None, last_event: None, wanted: None, text: None }
+        let (sent, last_event, wanted, text, quota) = (None, None, None, None, None);
+        Self { sample, timing, held, with_times, sent, last_event, wanted, text, quota }
     }
 
     /// From when its time limits count.
@@ -67,12 +94,12 @@ impl Record {
 
     /// Whether it has a slot.
     pub(crate) fn has_slot(&self) -> bool {
-        self.slot.is_some()
+        self.held.slot.is_some()
     }
 
     /// Gives its slot back.
     pub(crate) fn free_slot(&mut self) {
-        self.slot = None;
+        self.held.slot = None;
     }
 
     fn point(&self, at: Instant) -> Nanos {
@@ -124,7 +151,7 @@ impl Record {
         }
         if kind.is_content() {
             sample.coalesced = sample.coalesced.saturating_add(stamps.content(read));
-            sample.record_token(point);
+            sample.record_token(point, self.with_times);
         }
     }
 
@@ -168,8 +195,20 @@ impl Record {
     }
 
     /// The text of the answer.
-    pub(crate) fn text(&mut self, text: String) {
+    pub(crate) fn text(&mut self, text: Text) {
         self.text = Some(text);
+    }
+
+    /// The server gives no more for a long time.
+    pub(crate) fn quota(&mut self, words: Option<String>) {
+        self.quota = words;
+    }
+
+    /// The answer has come to what it has come to, or to more by the server's own count so far. Gives the key of the
+    /// budget that this passes, and the end of the run.
+    pub(crate) fn goes_on(&mut self, counted: Option<u64>) -> Option<(&'static str, EndReason)> {
+        let events = u64::from(self.sample.content_events);
+        self.held.claim.comes_to(events.max(counted.unwrap_or(0)))
     }
 
     /// The sample, and what else there is to say.
@@ -179,6 +218,13 @@ impl Record {
         self.sample.sent = sent.filter(|sent| self.sample.headers.is_none_or(|headers| *sent <= headers));
         self.sample.outcome = ending.outcome;
         self.sample.error = ending.message.map(|message| terms.words(&message));
-        Measurement { sample: self.sample, wanted: self.wanted, text: self.text }
+        if let Some(text) = self.text.as_ref().filter(|_| terms.keep_text) {
+            self.sample.text = Some(terms.redactor.redact(&text.generated).into_owned());
+        }
+        let context = self.held.claim.settle(&self.sample);
+        let Self { sample, wanted, text, quota, .. } = self;
+        let status = sample.error.as_deref().unwrap_or_default();
+        let quota = quota.map(|words| format!("{words}: {status}"));
+        Measurement { sample, wanted, text, context, quota }
     }
 }

@@ -1,12 +1,12 @@
 //! The bytes of requests; measured ones are written ahead of the time they are due.
 
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use gate_model::{
-    Arm, AwsCredentials, Delivery, GateSpec, Header, MaxTokensField, Message, OutputLength, Pace, Plan, PlannedRequest,
-    Prompt, Prompts, Role, Secret,
+    Arm, AwsCredentials, Delivery, GateSpec, Header, Load, MaxTokensField, Message, OutputLength, Pace, Plan,
+    PlannedRequest, Prompt, Prompts, Role, Secret,
 };
 use gate_wire::{Ask, Dialect, WireRequest, dialect, sign};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
@@ -17,14 +17,47 @@ use crate::LoadError;
 use crate::arms::Arms;
 use crate::client::{self, Terms};
 use crate::proxy::Forward;
-
-/// How many requests are written ahead for each I/O thread.
-pub(crate) const AHEAD: usize = 32;
+use crate::turns::{Conversation, begun};
 
 /// A request ready to be sent.
 pub(crate) struct Prepared {
     pub(crate) planned: PlannedRequest,
     pub(crate) draft: Draft,
+    /// How many tokens the turns before it came to.
+    pub(crate) context: u64,
+    /// What a later turn will follow on; absent where none does.
+    pub(crate) conversation: Option<Box<Conversation>>,
+}
+
+/// How many requests are written ahead for each of so many I/O threads: those of 50 ms, so that a prompts thread that
+/// has to wait for its turn delays none.
+pub(crate) fn ahead(load: &Load) -> usize {
+    const MOST: f64 = 1_024.0;
+    let at_once = match load.pace {
+        Pace::Open { rate, .. } => {
+            let stages = load.stages().unwrap_or_default();
+            let highest = stages.iter().flat_map(|stage| [stage.from.0, stage.to.0]).fold(rate.0, f64::max);
+            highest / 20.0
+        }
+        Pace::Closed { concurrency } => f64::from(concurrency),
+    };
+    (at_once / f64::from(load.workers.max(1))).clamp(LEAST as f64, MOST) as usize
+}
+
+/// At least so many.
+const LEAST: usize = 32;
+/// Between two looks at how much room there is.
+const BREATH: Duration = Duration::from_millis(5);
+
+/// Where many requests are written ahead and there is room for no more, waits until half of them are taken: to be woken
+/// for each would cost the thread that sends them more than to take it. `breathe` waits between two looks.
+fn gather<T>(out: &mpsc::Sender<T>, mut breathe: impl FnMut()) {
+    let most = out.max_capacity();
+    if most > LEAST && out.capacity() == 0 {
+        while out.capacity() < most / 2 && !out.is_closed() {
+            breathe();
+        }
+    }
 }
 
 /// A request that only lacks what ages: a signature.
@@ -67,6 +100,37 @@ pub(crate) enum Switch {
     Nothing,
 }
 
+/// How the requests of a scenario differ from others'.
+struct Voice {
+    model: Option<String>,
+    extra_body: serde_json::Map<String, serde_json::Value>,
+    output: OutputLength,
+}
+
+impl Voice {
+    fn new(spec: &GateSpec, scenario: u16, arm: Arm) -> Self {
+        let mut extra_body = spec.of_arm(arm).map(|target| target.extra_body.clone()).unwrap_or_default();
+        if let Some(own) = spec.scenarios.get(usize::from(scenario)) {
+            merge(&mut extra_body, &own.extra_body);
+        }
+        let model = spec.model_of(scenario, arm).map(str::to_owned);
+        Self { model, extra_body, output: spec.prompts_of(scenario).output }
+    }
+}
+
+/// Lays fields over others, objects deeply.
+fn merge(under: &mut serde_json::Map<String, serde_json::Value>, over: &serde_json::Map<String, serde_json::Value>) {
+    use serde_json::Value;
+    for (key, value) in over {
+        match (under.get_mut(key), value) {
+            (Some(Value::Object(under)), Value::Object(over)) => merge(under, over),
+            _ => {
+                under.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
 /// Writes requests for one target.
 pub(crate) struct Writer {
     dialect: Arc<dyn Dialect>,
@@ -76,10 +140,9 @@ pub(crate) struct Writer {
     host: String,
     /// Who signs requests.
     signer: Option<AwsCredentials>,
-    model: Option<String>,
-    extra_body: serde_json::Map<String, serde_json::Value>,
+    /// One for each of the spec's scenarios.
+    voices: Vec<Voice>,
     delivery: Delivery,
-    output: OutputLength,
     max_tokens_field: MaxTokensField,
     /// What the server wants instead of the spec's.
     switched_to: OnceLock<MaxTokensField>,
@@ -109,10 +172,8 @@ impl Writer {
             key: target.key.clone(),
             host: host.to_owned(),
             signer: target.aws.clone().filter(|_| target.api.is_bedrock() && target.key.is_none()),
-            model: target.model.clone(),
-            extra_body: target.extra_body.clone(),
+            voices: (0..).take(spec.scenarios.len().max(1)).map(|scenario| Voice::new(spec, scenario, arm)).collect(),
             delivery: client::delivery(target),
-            output: spec.prompts.output,
             max_tokens_field: target.max_tokens_field,
             switched_to: OnceLock::new(),
             headers,
@@ -143,15 +204,16 @@ impl Writer {
     }
 
     /// The request of a prompt.
-    fn draft(&self, prompt: &Prompt, output_tokens: u32) -> Result<Draft, LoadError> {
+    fn draft(&self, scenario: u16, prompt: &Prompt, output_tokens: u32) -> Result<Draft, LoadError> {
+        let voice = self.voices.get(usize::from(scenario)).ok_or(LoadError::Scenario { scenario })?;
         let ask = Ask {
-            model: self.model.as_deref(),
+            model: voice.model.as_deref(),
             prompt,
             max_output_tokens: output_tokens,
             max_tokens_field: self.switched_to().unwrap_or(self.max_tokens_field),
-            output: self.output,
+            output: voice.output,
             delivery: self.delivery,
-            extra_body: &self.extra_body,
+            extra_body: &voice.extra_body,
         };
         let wire = self.dialect.request(&self.base, self.key.as_ref(), &ask);
         let mut request = Request::new(Bytes::new());
@@ -175,13 +237,14 @@ impl Writer {
 
     /// A planned request with its prompt.
     pub(crate) fn prepare(&self, planned: &PlannedRequest, prompt: &Prompt) -> Result<Prepared, LoadError> {
-        Ok(Prepared { planned: *planned, draft: self.draft(prompt, planned.output_tokens)? })
+        let draft = self.draft(planned.scenario, prompt, planned.output_tokens)?;
+        Ok(Prepared { planned: *planned, draft, context: 0, conversation: None })
     }
 
     /// The least request there is, for asking whether the target answers.
     pub(crate) fn hello(&self) -> Result<Draft, LoadError> {
-        let message = Message { role: Role::User, text: "Hello".to_owned() };
-        self.draft(&Prompt { messages: vec![message] }, 1)
+        let message = Message::new(Role::User, "Hello".to_owned());
+        self.draft(0, &Prompt { messages: vec![message] }, 1)
     }
 
     /// A GET of a path on the target's host, with the credentials of a request, but never signed.
@@ -223,10 +286,14 @@ fn value(name: &str, text: &Secret) -> Result<HeaderValue, LoadError> {
     Ok(value)
 }
 
-/// Which of the I/O threads takes a request: they are dealt in turn, both of a pair to the same thread.
+/// Which of the I/O threads takes a warm-up request: they are dealt in turn, both of a pair to the same thread.
 pub(crate) fn dealt<'a, T>(planned: &PlannedRequest, to: &'a [T]) -> Result<&'a T, LoadError> {
-    let number = planned.pair.unwrap_or(planned.index) as usize;
-    number.checked_rem(to.len()).and_then(|place| to.get(place)).ok_or(LoadError::Internal)
+    turn_of(planned.pair.unwrap_or(planned.index) as usize, to)
+}
+
+/// Whose turn it is, of some that take turns.
+fn turn_of<T>(number: usize, of: &[T]) -> Result<&T, LoadError> {
+    number.checked_rem(of.len()).and_then(|place| of.get(place)).ok_or(LoadError::Internal)
 }
 
 /// The queues of a run, two at most: the arms whose requests are sent one after another, in the plan's order.
@@ -241,8 +308,9 @@ pub(crate) fn queues<T>(pace: Pace, arms: &Arms<T>) -> Vec<Vec<Arm>> {
     }
 }
 
-/// Writes the measured requests of one queue in the order of sending, a few ahead, and deals them to the I/O threads,
-/// until nobody takes them any more. It starts when warm-up has ended and prompts are fitted.
+/// Writes the measured requests of one queue in the order of sending, a few ahead, and deals them to the I/O threads in
+/// turn, both of a pair to the same, until nobody takes them any more. It starts when warm-up has ended and prompts are
+/// fitted. Of a conversation it writes the first turn: the others follow from answers.
 pub(crate) fn write_measured(
     plan: &Plan,
     queue: &[Arm],
@@ -253,13 +321,77 @@ pub(crate) fn write_measured(
 ) {
     // Without a word the run ended before.
     let Ok(()) = warmed_up.blocking_recv() else { return };
-    for planned in plan.requests.iter().filter(|planned| queue.contains(&planned.arm)) {
-        let Ok(out) = dealt(planned, out) else { return };
+    let (mut number, mut pair) = (0, None);
+    let is_own = |planned: &&PlannedRequest| planned.turn == 0 && queue.contains(&planned.arm);
+    for (place, planned) in plan.requests.iter().filter(is_own).enumerate() {
+        if place > 0 && (planned.pair.is_none() || planned.pair != pair) {
+            number += 1;
+        }
+        pair = planned.pair;
+        let Ok(out) = turn_of(number, out) else { return };
         let terms = arms.get(planned.arm);
-        let prepared = terms.and_then(|terms| terms.writer.prepare(planned, &prompts.measured(planned)));
+        let prepared = terms.and_then(|terms| terms.writer.prepare(planned, &prompts.measured(planned, &[])));
+        let prepared = prepared.map(|prepared| Prepared { conversation: begun(plan, planned), ..prepared });
         let failed = prepared.is_err();
+        gather(out, || std::thread::sleep(BREATH));
         if out.blocking_send(prepared).is_err() || failed {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gate_model::{Pattern, PerSecond};
+
+    use super::*;
+
+    #[test]
+    fn more_is_written_ahead_where_more_is_sent() {
+        let open = |rate| Load { pace: Pace::Open { rate: PerSecond(rate), cap: None }, ..Load::default() };
+        assert_eq!([2.0, 5_000.0, 10_000.0, 1e9].map(|rate| ahead(&open(rate))), [32, 250, 500, 1_024]);
+        assert_eq!(ahead(&Load { workers: 2, ..open(10_000.0) }), 250);
+        let (hold, before) = (gate_model::Nanos::from_secs(1), gate_model::Nanos::from_secs(1));
+        let spike = Pattern::Spike { times: 10.0, hold, before, after: before };
+        assert_eq!(ahead(&Load { pattern: spike, ..open(1_000.0) }), 500);
+        let closed = |concurrency| Load { pace: Pace::Closed { concurrency }, ..Load::default() };
+        assert_eq!([1, 100, 5_000].map(|concurrency| ahead(&closed(concurrency))), [32, 100, 1_024]);
+    }
+
+    #[test]
+    fn what_is_written_far_ahead_is_written_in_batches() {
+        // With each breath one more is taken.
+        let breaths = |out: &mpsc::Sender<usize>, taken: &mut mpsc::Receiver<usize>| {
+            let mut breaths = 0;
+            gather(out, || {
+                assert_eq!(taken.try_recv(), Ok(breaths));
+                breaths += 1;
+            });
+            breaths
+        };
+        let (out, mut taken) = mpsc::channel(LEAST * 2);
+        (0..LEAST * 2 - 1).for_each(|number| out.try_send(number).unwrap());
+        assert_eq!(breaths(&out, &mut taken), 0, "there is room for one");
+        out.try_send(LEAST * 2 - 1).unwrap();
+        assert_eq!(breaths(&out, &mut taken), LEAST, "until there is room for half");
+
+        let (out, mut taken) = mpsc::channel(LEAST);
+        (0..LEAST).for_each(|number| out.try_send(number).unwrap());
+        assert_eq!(breaths(&out, &mut taken), 0, "few are written ahead");
+
+        let (out, taken) = mpsc::channel(LEAST * 2);
+        (0..LEAST * 2).for_each(|number| out.try_send(number).unwrap());
+        let mut taken = Some(taken);
+        gather(&out, || assert!(taken.take().is_some(), "nobody takes any more"));
+        assert!(taken.is_none());
+    }
+
+    #[test]
+    fn fields_of_a_scenario_win_deeply() {
+        let fields = |value: serde_json::Value| value.as_object().cloned().unwrap();
+        let mut under = fields(serde_json::json!({"a": 1, "b": {"c": 2, "d": [3]}, "e": {"f": 4}}));
+        merge(&mut under, &fields(serde_json::json!({"b": {"d": 5}, "e": 6, "g": {"h": 7}})));
+        let merged = serde_json::json!({"a": 1, "b": {"c": 2, "d": 5}, "e": 6, "g": {"h": 7}});
+        assert_eq!(under, fields(merged));
     }
 }

@@ -2,28 +2,33 @@
 //!
 //! Requests are dealt to the threads in turn, warm-up's too, so that each has its share of the opened connections. Each
 //! thread keeps the times of its own requests: none waits for another thread to wake. Each arm has its own connections
-//! on each thread, and its own slots.
+//! on each thread, and its own slots. A conversation stays on the thread of its first turn.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use gate_model::{Connections, Histogram, Nanos, Outcome, Pace, Stamping};
+use gate_model::{Connections, Footprint, Histogram, Nanos, Outcome, Pace, PlannedRequest, Stamping};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::abort::Aborts;
 use crate::alarm::Alarm;
 use crate::arms::Arms;
+use crate::budget::{Claim, Ledger};
 use crate::client::{Client, Cut, Cuts, Terms};
 use crate::clock::Zero;
 use crate::conductor::Note;
 use crate::exchange::{Source, Timing, measure};
+use crate::footprint::Resources;
 use crate::health::Probe;
 use crate::receive::Receiver;
-use crate::record::Measurement;
+use crate::record::{Held, Measurement};
 use crate::requests::Prepared;
+use crate::turns::{Conversation, NextTurn};
+use crate::wake::Wakeups;
 use crate::{LoadError, Stop};
 
 /// How many measured requests were sent, and how many of them are open.
@@ -31,6 +36,8 @@ use crate::{LoadError, Stop};
 pub(crate) struct Counts {
     pub(crate) sent: AtomicU32,
     pub(crate) open: AtomicU32,
+    /// How many connections they opened.
+    pub(crate) connections: AtomicU32,
 }
 
 /// What all I/O threads share.
@@ -45,6 +52,10 @@ pub(crate) struct Common {
     pub(crate) cuts: Cuts,
     /// Ends sending.
     pub(crate) halt: Stop,
+    pub(crate) aborts: Aborts,
+    pub(crate) ledger: Arc<Ledger>,
+    /// Who writes later turns; absent where there are none.
+    pub(crate) turns: Option<mpsc::Sender<NextTurn>>,
 }
 
 /// The conductor's end of an I/O thread.
@@ -68,6 +79,7 @@ pub(crate) struct Post {
 
 struct WarmUp {
     prepared: Prepared,
+    claim: Claim,
     zero: Zero,
     reply: oneshot::Sender<Measurement>,
 }
@@ -81,6 +93,8 @@ pub(crate) struct Shift {
     pub(crate) loop_delays: Histogram,
     /// How long bytes lay in the kernel, where that is known.
     pub(crate) read_delays: Option<Histogram>,
+    /// What the process took meanwhile.
+    pub(crate) footprint: Footprint,
 }
 
 /// The two ends of an I/O thread that takes these requests.
@@ -94,9 +108,9 @@ pub(crate) fn worker(common: Common, queues: Vec<Requests>) -> (Worker, Post) {
 
 impl Worker {
     /// Has a warm-up request sent; `None` where the thread is gone.
-    pub(crate) async fn warm_up(&self, prepared: Prepared, zero: Zero) -> Option<Measurement> {
+    pub(crate) async fn warm_up(&self, prepared: Prepared, claim: Claim, zero: Zero) -> Option<Measurement> {
         let (reply, measured) = oneshot::channel();
-        self.warmups.send(WarmUp { prepared, zero, reply }).await.ok()?;
+        self.warmups.send(WarmUp { prepared, claim, zero, reply }).await.ok()?;
         measured.await.ok()
     }
 
@@ -133,13 +147,13 @@ async fn phases(
 ) -> Result<Shift, LoadError> {
     let receiver = Receiver::new(common.clock);
     let clients = common.arms.clone().map(|terms| Rc::new(Client::new(terms, Arc::clone(&receiver))));
-    while let Some(WarmUp { prepared, zero, reply }) = warmups.recv().await {
+    while let Some(WarmUp { prepared, claim, zero, reply }) = warmups.recv().await {
         let client = clients.get(prepared.planned.arm)?;
         let start = Instant::now();
         let timing = Timing { zero, intended: zero.point(start), start, slot: None };
         // Each opens a connection for the pool, except where one serves all.
         let source = if client.pool.is_shared() { Source::Pool } else { Source::New };
-        let _ = reply.send(measure(client, prepared, timing, source, None).await);
+        let _ = reply.send(measure(client, &prepared, timing, source, Held { slot: None, claim }).await);
     }
     // The epoch waits for the text of each queue's first request.
     let mut queues = Vec::new();
@@ -151,7 +165,8 @@ async fn phases(
     let _ = ready.send(start);
     // Without a word the run has ended before.
     let Ok(zero) = started.await else { return Ok(Shift::default()) };
-    Measured { clients, receiver, common, zero }.run(queues).await
+    let wakeups = Wakeups::default();
+    Rc::new(Measured { clients, receiver, common, zero, wakeups }).run(queues).await
 }
 
 /// Requests that are sent one after another.
@@ -166,23 +181,39 @@ struct Measured {
     receiver: Arc<Receiver>,
     common: Common,
     zero: Zero,
+    /// Turns that wait until they are due.
+    wakeups: Wakeups,
+}
+
+/// A request that another turn follows, and was answered.
+struct Answered {
+    request: PlannedRequest,
+    conversation: Conversation,
+    /// When its answer ended.
+    at: Nanos,
 }
 
 impl Measured {
-    async fn run(self, queues: Vec<Queue>) -> Result<Shift, LoadError> {
-        let probe = Probe::default();
+    async fn run(self: Rc<Self>, queues: Vec<Queue>) -> Result<Shift, LoadError> {
+        let (probe, resources) = (Probe::default(), Resources::now());
         let mut beside = JoinSet::new();
         beside.spawn_local(probe.watch());
+        if self.common.turns.is_some() {
+            let (measured, alarm) = (Rc::clone(&self), Alarm::new().map_err(LoadError::Timer)?);
+            beside.spawn_local(async move { measured.wakeups.ring(alarm).await });
+        }
         self.receiver.begin();
         let mut queues = queues.into_iter();
         // Not as tasks: what sends has its turn before all streams, however many are open.
         let (first, second) = tokio::try_join!(self.send(queues.next()), self.send(queues.next()))?;
         let read_delays = (self.common.clock == Stamping::Kernel).then(|| self.receiver.delays());
-        Ok(Shift { last_end: first.max(second), loop_delays: probe.delays(), read_delays })
+        let (last_end, loop_delays) = (first.max(second), probe.delays());
+        // While the connections stand.
+        Ok(Shift { last_end, loop_delays, read_delays, footprint: resources.footprint(0, 0) })
     }
 
     /// Sends a queue's requests, each when it is its turn, and gives the time when the last of them ended.
-    async fn send(&self, queue: Option<Queue>) -> Result<Nanos, LoadError> {
+    async fn send(self: &Rc<Self>, queue: Option<Queue>) -> Result<Nanos, LoadError> {
         let Some(Queue { mut next, rest: mut requests }) = queue else { return Ok(Nanos::ZERO) };
         let Common { cuts, halt, .. } = &self.common;
         let mut alarm = Alarm::new().map_err(LoadError::Timer)?;
@@ -199,15 +230,15 @@ impl Measured {
                 turn = self.turn(&prepared, &mut alarm) => turn?,
             };
             begun = pair;
-            streams.spawn_local(self.follow(prepared, turn)?);
+            streams.spawn_local(Rc::clone(self).follow(prepared, turn));
             while let Some(ended) = streams.try_join_next() {
-                last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?.unwrap_or_default());
+                last_end = last_end.max(ended.map_err(|_| LoadError::Internal)??);
             }
             next = cuts.unless_cut(requests.recv()).await.ok().flatten().transpose()?;
         }
         drop(requests);
         while let Some(ended) = streams.join_next().await {
-            last_end = last_end.max(ended.map_err(|_| LoadError::Internal)?.unwrap_or_default());
+            last_end = last_end.max(ended.map_err(|_| LoadError::Internal)??);
         }
         Ok(last_end)
     }
@@ -232,43 +263,99 @@ impl Measured {
         Ok(Turn { timing: Timing { zero: self.zero, intended, start, slot: None }, permit })
     }
 
-    /// Follows one request to its end, and gives the time of it; `None` where it was not sent any more.
-    fn follow(
-        &self,
-        prepared: Prepared,
-        turn: Turn,
-    ) -> Result<impl Future<Output = Option<Nanos>> + 'static, LoadError> {
-        let client = Rc::clone(self.clients.get(prepared.planned.arm)?);
-        let common = self.common.clone();
-        Ok(async move {
-            let Turn { mut timing, mut permit } = turn;
-            let terms = &client.terms;
-            if let Pace::Open { cap: Some(_), .. } = common.pace {
-                tokio::select! {
-                    biased;
-                    // What was cut while it waited ends at once.
-                    _ = common.cuts.until_cut() => {}
-                    () = common.halt.triggered() => return None,
-                    slot = acquire(&terms.slots) => {
-                        permit = slot;
-                        timing.slot = Some(Instant::now());
-                    }
+    /// Follows a request to its end, and the turns after it to theirs. Gives the time of the last end.
+    async fn follow(self: Rc<Self>, mut prepared: Prepared, mut turn: Turn) -> Result<Nanos, LoadError> {
+        let mut last_end = Nanos::ZERO;
+        while let Some((end, answered)) = self.request(prepared, turn).await? {
+            last_end = last_end.max(end);
+            let Some(answered) = answered else { break };
+            // In a box: most requests have no turn after them.
+            let Some(next) = Box::pin(self.next_turn(answered)).await? else { break };
+            (prepared, turn) = next;
+        }
+        Ok(last_end)
+    }
+
+    /// Sends one request, and gives the time of its end; `None` where it was not sent any more.
+    async fn request(&self, prepared: Prepared, turn: Turn) -> Result<Option<(Nanos, Option<Answered>)>, LoadError> {
+        let client = self.clients.get(prepared.planned.arm)?;
+        let (common, terms) = (&self.common, &client.terms);
+        let Turn { mut timing, permit: mut slot } = turn;
+        if let Pace::Open { cap: Some(_), .. } = common.pace {
+            tokio::select! {
+                biased;
+                // What was cut while it waited ends at once.
+                _ = common.cuts.until_cut() => {}
+                () = common.halt.triggered() => return Ok(None),
+                free = acquire(&terms.slots) => {
+                    slot = free;
+                    timing.slot = Some(Instant::now());
                 }
             }
-            let source = match terms.connections {
-                Connections::Pooled => Source::Pool,
-                Connections::Fresh => Source::New,
+        }
+        let claim = match common.ledger.claim(&prepared.planned, prepared.context) {
+            Ok(claim) => claim,
+            Err(reason) => {
+                common.aborts.give_up(reason);
+                return Ok(None);
+            }
+        };
+        let source = match terms.connections {
+            Connections::Pooled => Source::Pool,
+            Connections::Fresh => Source::New,
+        };
+        common.counts.sent.fetch_add(1, Ordering::Relaxed);
+        common.counts.open.fetch_add(1, Ordering::Relaxed);
+        let measurement = measure(client, &prepared, timing, source, Held { slot, claim }).await;
+        let end = timing.zero.point(Instant::now());
+        common.counts.open.fetch_sub(1, Ordering::Relaxed);
+        let Measurement { sample, text, context, quota, .. } = measurement;
+        common.counts.connections.fetch_add(u32::from(sample.connected.is_some()), Ordering::Relaxed);
+        common.aborts.ended(&sample, quota);
+        let (mut answered, mut uncounted) = (None, None);
+        if let Some(text) = text.filter(|_| sample.outcome == Outcome::Ok) {
+            if let Some(conversation) = prepared.conversation {
+                let mut conversation = *conversation;
+                conversation.answers.push(text.visible);
+                conversation.context = context;
+                answered = Some(Answered { request: prepared.planned, conversation, at: sample.end.unwrap_or(end) });
+            }
+            let texts = terms.texts.as_ref().filter(|_| text.is_uncounted);
+            uncounted = texts.and_then(|texts| texts.keep(text.generated));
+        }
+        let _ = common.notes.send(Note::Ended(Box::new(sample), uncounted)).await;
+        Ok(Some((end, answered)))
+    }
+
+    /// Has the next turn written, and waits until it is due and, in a closed loop, has a slot; `None` where it is not
+    /// sent any more.
+    async fn next_turn(&self, answered: Answered) -> Result<Option<(Prepared, Turn)>, LoadError> {
+        let Common { cuts, halt, turns, pace, .. } = &self.common;
+        let Answered { request, conversation, at } = answered;
+        let turn = async {
+            let (reply, written) = oneshot::channel();
+            let asked = NextTurn { after: request, conversation, reply };
+            turns.as_ref().ok_or(LoadError::Internal)?.send(asked).await.map_err(|_| LoadError::Internal)?;
+            let prepared = written.await.map_err(|_| LoadError::Internal)??;
+            let intended = at + prepared.planned.at;
+            self.wakeups.until(self.zero.instant(intended)).await;
+            let permit = match pace {
+                Pace::Open { .. } => None,
+                Pace::Closed { .. } => acquire(&self.common.arms.get(request.arm)?.slots).await,
             };
-            common.counts.sent.fetch_add(1, Ordering::Relaxed);
-            common.counts.open.fetch_add(1, Ordering::Relaxed);
-            let Measurement { sample, text, .. } = measure(&client, prepared, timing, source, permit).await;
-            let end = timing.zero.point(Instant::now());
-            common.counts.open.fetch_sub(1, Ordering::Relaxed);
-            let text = text.filter(|_| sample.outcome == Outcome::Ok);
-            let text = text.and_then(|text| terms.texts.as_ref()?.keep(text));
-            let _ = common.notes.send(Note::Ended(Box::new(sample), text)).await;
-            Some(end)
-        })
+            let start = Instant::now();
+            let intended = match pace {
+                Pace::Open { .. } => intended,
+                Pace::Closed { .. } => self.zero.point(start),
+            };
+            Ok(Some((prepared, Turn { timing: Timing { zero: self.zero, intended, start, slot: None }, permit })))
+        };
+        tokio::select! {
+            biased;
+            _ = cuts.until_cut() => Ok(None),
+            () = halt.triggered() => Ok(None),
+            turn = turn => turn,
+        }
     }
 }
 

@@ -86,6 +86,23 @@ impl Api {
         matches!(self, Self::BedrockConverse | Self::BedrockInvoke)
     }
 
+    /// Whether messages may show images, by URL and by their bytes.
+    #[must_use]
+    pub fn takes_images(self) -> bool {
+        matches!(self, Self::OpenaiChat | Self::OpenaiResponses | Self::Anthropic | Self::Gemini)
+    }
+
+    /// Whether a request is a list of messages with roles, and so can be a conversation of several turns; the other
+    /// dialects are sent the messages' texts as one. Ollama's `generate` is one of those too, though its chat is not,
+    /// and so is a custom body without `{{messages}}`.
+    #[must_use]
+    pub fn takes_turns(self) -> bool {
+        !matches!(
+            self,
+            Self::OpenaiCompletions | Self::OpenaiEmbeddings | Self::Tgi | Self::Llamacpp | Self::Sglang | Self::Triton
+        )
+    }
+
     /// Whether answers carry generated tokens; embeddings don't.
     #[must_use]
     pub fn generates(self) -> bool {

@@ -39,6 +39,9 @@ impl Latency {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Faults {
+    /// Answered with status 401, as when credentials expire.
+    #[serde(skip_serializing_if = "is_none")]
+    pub http_401: f64,
     /// Answered with status 429.
     pub http_429: f64,
     /// Answered with status 500.
@@ -59,11 +62,17 @@ pub struct Faults {
     pub slow_headers: f64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
+}
+
 impl Faults {
     /// The share of requests that this happens to.
     #[must_use]
     pub fn rate(&self, fault: Fault) -> f64 {
         match fault {
+            Fault::Http401 => self.http_401,
             Fault::Http429 => self.http_429,
             Fault::Http500 => self.http_500,
             Fault::StreamError => self.stream_error,
@@ -81,6 +90,9 @@ impl Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
+    /// Answered with status 401, as when credentials expire.
+    #[serde(rename = "http_401")]
+    Http401,
     /// Answered with status 429.
     #[serde(rename = "http_429")]
     Http429,
@@ -106,7 +118,8 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, in the order of [`Faults`].
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Http401,
         Self::Http429,
         Self::Http500,
         Self::StreamError,
@@ -122,6 +135,7 @@ impl Fault {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Http401 => "http_401",
             Self::Http429 => "http_429",
             Self::Http500 => "http_500",
             Self::StreamError => "stream_error",
@@ -172,6 +186,9 @@ pub struct EngineParams {
     pub script: Vec<ScriptedFault>,
     /// How late slow headers come.
     pub slow_headers: Nanos,
+    /// When an answer with status 429 says to come back, in whole seconds; `None`: after one second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Nanos>,
     /// Slow first requests.
     pub warming_up: Option<WarmingUp>,
     /// A proxy in front holds the stream back until it has this many bytes, or the stream ends; 0: there is none.
@@ -180,8 +197,58 @@ pub struct EngineParams {
     pub dies_after: Option<u32>,
     /// How long after its start the engine answers 503.
     pub ready_after: Nanos,
+    /// How many requests are served at once; what comes beyond waits in order of arrival. `None`: as many as come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u32>,
+    /// How fast prompts are read: a request's first token comes later by its input tokens that are not cached ÷ this,
+    /// in tokens per second. `None`: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<f64>,
+    /// The prefix cache; `None`: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix_cache: Option<PrefixCache>,
+    /// More slots where the queue grows; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<Scaling>,
+    /// What grows while it runs.
+    #[serde(default)]
+    pub drift: Drift,
     /// The seed of everything random in it.
     pub seed: u64,
+}
+
+/// A prefix cache: blocks of a prompt's tokens that were seen before, from its start on, are not read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixCache {
+    /// How many blocks it holds; the least recently used goes first.
+    pub blocks: u32,
+    /// Tokens of a block, at least 1.
+    pub block_tokens: u32,
+}
+
+/// An engine that is given more slots when its queue grows, as replicas are added to a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// The most slots it gets.
+    pub max_slots: u32,
+    /// Slots added at a time, at least 1.
+    pub step: u32,
+    /// How many requests must wait for it to be asked for.
+    pub queue: u32,
+    /// From then to when the slots serve: the cold start.
+    pub cold_start: Nanos,
+}
+
+/// What grows in an engine that is not stable, as a share of its value at the start per hour: `.02` for 2 % per hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Drift {
+    /// The time to the first token.
+    pub ttft: f64,
+    /// The time between tokens.
+    pub tpot: f64,
+    /// The memory it reports.
+    pub memory: f64,
 }
 
 impl Default for EngineParams {
@@ -194,10 +261,16 @@ impl Default for EngineParams {
             faults: Faults::default(),
             script: Vec::new(),
             slow_headers: Nanos::from_secs(1),
+            retry_after: None,
             warming_up: None,
             buffer_bytes: 0,
             dies_after: None,
             ready_after: Nanos::ZERO,
+            slots: None,
+            prefill: None,
+            prefix_cache: None,
+            scaling: None,
+            drift: Drift::default(),
             seed: 0,
         }
     }

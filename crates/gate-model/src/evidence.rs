@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Against, Nanos, Quantity};
+use crate::{Against, Nanos, PerSecond, Quantity};
 
 /// The rule that decided a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,6 +33,51 @@ pub enum Rule {
     StoredTail,
     /// A percentile or mean against a share of another scenario's: their order-statistic bounds (BOUNDS).
     Bounds,
+    /// The rate past the capacity knee of a ramp: the change point of good requests (KNEE).
+    Knee,
+    /// The time to recover from a spike: the change point of slow requests (RECOVERY).
+    Recovery,
+    /// Growth per hour: Mann and Kendall's test on the medians of equal stretches of time (TREND).
+    Trend,
+}
+
+/// What a pattern of load brought to light.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum PatternFacts {
+    /// Of a ramp.
+    Knee {
+        /// When requests stopped being good; absent where they never did.
+        at: Option<Nanos>,
+        /// The rate that was sent then, which misses the capacity often; shown, never judged.
+        onset: Option<PerSecond>,
+        /// The share of requests after it that were not good.
+        bad_after: Option<f64>,
+        /// The rate that the ramp went to.
+        to: PerSecond,
+        /// Twice the gain in log-likelihood by the change point.
+        likelihood: f64,
+    },
+    /// Of a spike.
+    Recovery {
+        /// Requests slower than this are slow: P95 of TTFT before the spike.
+        slow: Nanos,
+        /// The share of requests after the step that are slow.
+        slow_after: Option<f64>,
+        /// Whether TTFT came back within the run.
+        settled: bool,
+        /// Twice the gain in log-likelihood by the change point.
+        likelihood: f64,
+    },
+    /// Of a soak.
+    Drift {
+        /// Growth per hour.
+        per_hour: f64,
+        /// Stretches of time compared.
+        bins: u32,
+        /// The standardised statistic of Mann and Kendall's test against no growth, with Hamed and Rao's variance.
+        z: f64,
+    },
 }
 
 /// What a check's rule saw.
@@ -63,6 +108,9 @@ pub struct Evidence {
     /// What it was compared with, for relative bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What the pattern of load brought to light, for the rules that look for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<PatternFacts>,
     /// What the level is a part of; absent where nothing was tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,

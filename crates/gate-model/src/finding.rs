@@ -208,6 +208,65 @@ pub enum Finding {
         /// The base commit.
         base: String,
     },
+    /// Prompts of one length, or with nothing in common, where real traffic has neither: the load is more even than what
+    /// it stands for.
+    UniformPrompts {
+        /// The scenario.
+        scenario: String,
+    },
+    /// Something grows over a soak, and no check asks for it.
+    Drifts {
+        /// The scenario.
+        scenario: String,
+        /// What, such as `drift.ttft`.
+        metric: Metric,
+        /// By how much of itself per hour.
+        per_hour: f64,
+    },
+    /// The first measured requests were slower than the rest, so warm-up was too short.
+    WarmupAnomaly {
+        /// The scenario.
+        scenario: String,
+        /// How many.
+        requests: u32,
+        /// Their median TTFT.
+        first: Nanos,
+        /// That of the rest.
+        rest: Nanos,
+    },
+    /// Connections were opened anew over a long run.
+    Reopened {
+        /// How many.
+        connections: u32,
+        /// Per hour.
+        per_hour: f64,
+    },
+    /// The client's own descriptors or memory grew over a long run.
+    ClientGrows {
+        /// Descriptors per hour.
+        descriptors: Option<f64>,
+        /// Memory per hour, in bytes.
+        memory: Option<f64>,
+    },
+    /// The server's own metrics could not be read at times.
+    ScrapesFailed {
+        /// How often.
+        failed: u32,
+        /// Of how many times.
+        of: u32,
+        /// What was seen first, in words.
+        message: String,
+    },
+    /// The server did not count the tokens of some requests: what they cost is not in `cost`.
+    UncountedCost {
+        /// How many.
+        requests: u64,
+    },
+    /// Conversations ended early, since a turn failed: their later turns were not sent.
+    ConversationsCut {
+        /// How many.
+        conversations: u32,
+    },
     /// Some prompts were sent more than once.
     RepeatedPrompts {
         /// How many requests repeated an earlier prompt.

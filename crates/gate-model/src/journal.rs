@@ -1,8 +1,12 @@
 //! Reading a run's journal.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Deserialize;
 
-use crate::{EndReason, Health, JournalLine, Nanos, RUN_SCHEMA, Run, RunHeader, is_gate_name};
+use crate::{
+    AssembleError, EndReason, Health, JournalLine, Nanos, RAW_LIMIT, RUN_SCHEMA, Run, RunHeader, Sample, is_gate_name,
+};
 
 /// Why a text is not a journal.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,9 @@ pub enum JournalError {
         /// What contradicts what.
         message: String,
     },
+    /// Its sections are not of one run.
+    #[error("{0}")]
+    Parts(#[from] AssembleError),
     /// The same request twice.
     #[error("line {line}: request {index} stands in the journal twice")]
     Twice {
@@ -55,13 +62,29 @@ impl RunHeader {
         {
             return Err("the looks do not ascend from above 0".to_owned());
         }
-        if usize::try_from(planned) != Ok(self.schedule.len()) {
-            return Err(format!("the last look takes {planned} requests, and {} are planned", self.schedule.len()));
+        if planned != self.whole {
+            return Err(format!("the last look takes {planned} requests, and {} are planned", self.whole));
+        }
+        if self.shard.is_none() && self.planned != self.whole || self.planned > self.whole {
+            return Err(format!("{} requests are planned here, of {} in all", self.planned, self.whole));
+        }
+        if let Some(shard) = self.shard.filter(|shard| shard.index == 0 || shard.index > shard.of) {
+            return Err(format!("shard {} of {} is none", shard.index, shard.of));
+        }
+        if !self.schedule.is_empty() && u32::try_from(self.schedule.len()) != Ok(self.planned) {
+            return Err(format!("{} requests are planned, and {} are due", self.planned, self.schedule.len()));
+        }
+        if self.schedule.is_empty() && self.shard.is_none() && self.whole <= RAW_LIMIT && !self.spec.has_turns() {
+            return Err("it does not say when its requests are due".to_owned());
+        }
+        if usize::from(self.section) >= self.spec.sections().len() {
+            return Err(format!("its spec has no section {}", self.section));
         }
         if !is_gate_name(&self.spec.name) {
             return Err("the gate's name is none".to_owned());
         }
-        let load = &self.spec.load;
+        let scenario = self.spec.sections().get(usize::from(self.section)).and_then(|own| own.first()).copied();
+        let load = self.spec.load_of(scenario.unwrap_or(0));
         if load.pace.rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) {
             return Err("the rate is not above zero".to_owned());
         }
@@ -100,88 +123,209 @@ fn in_words(error: &serde_json::Error) -> String {
     text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
 }
 
-impl Run {
-    /// Reads a journal. A last line that was cut in the middle of a write is dropped: the run was killed.
+/// Reads a journal line by line: of one section, or of several one after another.
+#[derive(Debug, Default)]
+pub struct JournalReader {
+    /// What has ended.
+    runs: Vec<Run>,
+    current: Option<Reading>,
+    /// Lines read.
+    lines: usize,
+    /// A line that could not be read: the last one may have been cut in the middle of a write.
+    cut: Option<JournalError>,
+}
+
+/// A section that is being read.
+#[derive(Debug)]
+struct Reading {
+    run: Run,
+    seen: HashSet<u32>,
+    counted: HashMap<u32, u64>,
+}
+
+impl JournalReader {
+    /// Before the first line.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next line, without its end.
     ///
     /// # Errors
     /// [`JournalError`], with the line.
-    pub fn from_journal(text: &str) -> Result<Self, JournalError> {
+    pub fn line(&mut self, text: &str) -> Result<(), JournalError> {
+        if let Some(cut) = self.cut.take() {
+            return Err(cut);
+        }
+        self.lines += 1;
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let Some(reading) = &mut self.current else {
+            return self.header(text);
+        };
+        if reading.run.end.is_some() && text.starts_with("{\"type\":\"header\"") {
+            return self.header(text);
+        }
+        match parse(text) {
+            Ok(line) => reading.take(line, self.lines),
+            Err(error) => {
+                self.cut = Some(JournalError::Line { line: self.lines, message: in_words(&error) });
+                Ok(())
+            }
+        }
+    }
+
+    fn header(&mut self, text: &str) -> Result<(), JournalError> {
         #[derive(Deserialize)]
         struct Version {
             schema: u32,
         }
-        let whole_lines = text.ends_with('\n');
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
-        let (_, first) = lines.next().ok_or(JournalError::Empty)?;
-        let version: Version = serde_json::from_str(first).map_err(|error| JournalError::NoHeader(in_words(&error)))?;
+        let no_header = |error: &serde_json::Error| match self.runs.is_empty() && self.current.is_none() {
+            true => JournalError::NoHeader(in_words(error)),
+            false => JournalError::Line { line: self.lines, message: in_words(error) },
+        };
+        let version: Version = serde_json::from_str(text).map_err(|error| no_header(&error))?;
         if version.schema > RUN_SCHEMA {
             return Err(JournalError::Schema { found: version.schema });
         }
-        let header = match serde_json::from_str(first) {
+        let mut header = match serde_json::from_str(text) {
             Ok(JournalLine::Header(header)) => *header,
             Ok(_) => return Err(JournalError::NoHeader("it is another kind of line".to_owned())),
-            Err(error) => return Err(JournalError::NoHeader(in_words(&error))),
+            Err(error) => return Err(no_header(&error)),
         };
-        header.check().map_err(|message| JournalError::Contradiction { line: 1, message })?;
-        let mut run = Self { header, warmup: Vec::new(), samples: Vec::new(), end: None };
-        let mut seen = std::collections::HashSet::new();
-        let mut counted = std::collections::HashMap::new();
-        while let Some((number, line)) = lines.next() {
-            let line_number = number + 1;
-            let parsed: JournalLine = match serde_json::from_str(line) {
-                Ok(parsed) => parsed,
-                Err(_) if lines.peek().is_none() && !whole_lines => break,
-                Err(error) => return Err(JournalError::Line { line: line_number, message: in_words(&error) }),
-            };
-            let contradiction = |message: String| JournalError::Contradiction { line: line_number, message };
-            if run.end.is_some() {
-                return Err(contradiction("a line after the run's end".to_owned()));
+        if header.planned == 0 {
+            // Written before there were shards.
+            header.planned = u32::try_from(header.schedule.len()).unwrap_or(u32::MAX);
+            header.whole = header.planned;
+        }
+        header.check().map_err(|message| JournalError::Contradiction { line: self.lines, message })?;
+        let run = Run::new(header, Vec::new(), Vec::new(), None);
+        let reading = Reading { run, seen: HashSet::new(), counted: HashMap::new() };
+        self.runs.extend(self.current.replace(reading).map(Reading::finish));
+        Ok(())
+    }
+
+    /// Every section that was read. A last line that was cut in the middle of a write is dropped where the text did not
+    /// end with a whole line: the run was killed.
+    ///
+    /// # Errors
+    /// [`JournalError`] where the last line, though whole, is none, and where there is no line at all.
+    pub fn finish(mut self, last_line: LastLine) -> Result<Vec<Run>, JournalError> {
+        if let (Some(cut), LastLine::Whole) = (self.cut.take(), last_line) {
+            return Err(cut);
+        }
+        self.runs.extend(self.current.take().map(Reading::finish));
+        if self.runs.is_empty() { Err(JournalError::Empty) } else { Ok(self.runs) }
+    }
+}
+
+/// Whether a text ended with the end of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLine {
+    /// It did.
+    Whole,
+    /// It did not: the writer may have been killed.
+    Open,
+}
+
+/// Reads a line; a sample's directly, since a tag costs three times as long.
+fn parse(text: &str) -> Result<JournalLine, serde_json::Error> {
+    if text.starts_with("{\"type\":\"sample\"") {
+        return serde_json::from_str(text).map(|sample| JournalLine::Sample(Box::new(sample)));
+    }
+    serde_json::from_str(text)
+}
+
+impl Reading {
+    fn take(&mut self, line: JournalLine, number: usize) -> Result<(), JournalError> {
+        let Self { run, seen, counted } = self;
+        let contradiction = |message: String| JournalError::Contradiction { line: number, message };
+        if run.end.is_some() {
+            return Err(contradiction("a line after the run's end".to_owned()));
+        }
+        match line {
+            JournalLine::Header(_) => return Err(contradiction("a second header".to_owned())),
+            JournalLine::Warmup(sample) => {
+                sample.check().map_err(contradiction)?;
+                run.warmup.push(*sample);
             }
-            match parsed {
-                JournalLine::Header(_) => return Err(contradiction("a second header".to_owned())),
-                JournalLine::Warmup(sample) => {
-                    sample.check().map_err(contradiction)?;
-                    run.warmup.push(*sample);
+            JournalLine::Sample(sample) => {
+                if !seen.insert(sample.index) {
+                    return Err(JournalError::Twice { line: number, index: sample.index });
                 }
-                JournalLine::Sample(sample) => {
-                    if !seen.insert(sample.index) {
-                        return Err(JournalError::Twice { line: line_number, index: sample.index });
-                    }
-                    let planned = usize::try_from(sample.index).ok().and_then(|index| run.header.schedule.get(index));
-                    // In a closed loop a request is due when an earlier one has ended.
-                    let is_open = run.header.spec.load.pace.rate().is_some();
-                    if planned.is_none() || (is_open && planned != Some(&sample.intended)) {
-                        return Err(contradiction(format!("request {} was not due when it says", sample.index)));
-                    }
-                    sample.check().map_err(contradiction)?;
-                    run.samples.push(*sample);
+                if !run.header.was_due(&sample) {
+                    return Err(contradiction(format!("request {} was not due when it says", sample.index)));
                 }
-                JournalLine::Counted { index, output } => {
-                    if !seen.contains(&index) {
-                        return Err(contradiction(format!("tokens of request {index}, which is not recorded")));
-                    }
-                    if counted.insert(index, output).is_some() {
-                        return Err(contradiction(format!("the tokens of request {index} are counted twice")));
-                    }
+                sample.check().map_err(contradiction)?;
+                run.keep(*sample);
+            }
+            JournalLine::Counted { index, output } => {
+                if !seen.contains(&index) {
+                    return Err(contradiction(format!("tokens of request {index}, which is not recorded")));
                 }
-                JournalLine::End(end) => {
-                    let (sent, recorded) = (end.sent, run.samples.len());
-                    if usize::try_from(sent) != Ok(recorded) {
-                        return Err(contradiction(format!("{sent} requests were sent, and {recorded} are recorded")));
-                    }
-                    if end.reason == EndReason::Completed && recorded != run.header.schedule.len() {
-                        return Err(contradiction("it says completed, and not every request is there".to_owned()));
-                    }
-                    end.health.check().map_err(contradiction)?;
-                    run.end = Some(*end);
+                if counted.insert(index, output).is_some() {
+                    return Err(contradiction(format!("the tokens of request {index} are counted twice")));
                 }
             }
+            JournalLine::Scrape(scrape) => run.scrapes.push(scrape),
+            JournalLine::End(end) => {
+                let (sent, recorded) = (end.sent, run.recorded());
+                if sent != recorded {
+                    return Err(contradiction(format!("{sent} requests were sent, and {recorded} are recorded")));
+                }
+                let is_fixed = !run.header.schedule.is_empty();
+                if end.reason == EndReason::Completed && is_fixed && recorded != run.header.planned {
+                    return Err(contradiction("it says completed, and not every request is there".to_owned()));
+                }
+                end.health.check().map_err(contradiction)?;
+                run.end = Some(*end);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Run {
+        let Self { mut run, mut counted, .. } = self;
+        for brief in &mut run.briefs {
+            counted.get(&brief.index).into_iter().for_each(|output| brief.count_output(*output));
         }
         for sample in &mut run.samples {
             sample.counted_output = counted.remove(&sample.index).or(sample.counted_output);
         }
         run.samples.sort_by_key(|sample| sample.index);
-        Ok(run)
+        run.briefs.sort_unstable_by_key(|brief| brief.index);
+        run
+    }
+}
+
+impl RunHeader {
+    /// Whether the plan has a request that is due when this one was.
+    fn was_due(&self, sample: &Sample) -> bool {
+        let Some(place) = sample.index.checked_sub(self.first).filter(|place| *place < self.whole) else {
+            return false;
+        };
+        if self.schedule.is_empty() {
+            return true;
+        }
+        // In a closed loop a request is due when an earlier one has ended.
+        let is_open = self.spec.load_of(sample.scenario).pace.rate().is_some();
+        let planned = usize::try_from(place).ok().and_then(|place| self.schedule.get(place));
+        planned.is_some() && (!is_open || planned == Some(&sample.intended))
+    }
+}
+
+impl Run {
+    /// Reads a whole journal, and puts its sections together.
+    ///
+    /// # Errors
+    /// [`JournalError`], with the line.
+    pub fn from_journal(text: &str) -> Result<Self, JournalError> {
+        let mut reader = JournalReader::new();
+        text.lines().try_for_each(|line| reader.line(line))?;
+        let last_line = if text.ends_with('\n') { LastLine::Whole } else { LastLine::Open };
+        Ok(Self::assemble(reader.finish(last_line)?)?)
     }
 }
 
@@ -211,16 +355,7 @@ mod tests {
 
     fn end(health: Health) -> JournalLine {
         let (reason, at) = (EndReason::Completed, Nanos::from_secs(1));
-        JournalLine::End(Box::new(RunEnd {
-            reason,
-            sent: 1,
-            at,
-            epoch_unix: None,
-            health,
-            switched_to: None,
-            reached: None,
-            reference: None,
-        }))
+        JournalLine::End(Box::new(RunEnd { health, ..RunEnd::new(reason, 1, at) }))
     }
 
     fn read(lines: &[JournalLine]) -> Result<Run, String> {

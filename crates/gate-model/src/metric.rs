@@ -1,11 +1,12 @@
 //! Metrics: the names a check can use, their units, directions and definitions.
 
+mod read;
+
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Percentile, PercentileError, Series, Unit};
+use crate::{Percentile, PercentileError, Series, ServerMetric, Unit};
 
 /// How a series becomes one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,11 +108,19 @@ pub enum Scalar {
     AchievedRate,
     /// The client's CPU share of what it has.
     ClientCpu,
+    /// What the tokens of all requests cost, by the spec's prices.
+    Cost,
+    /// Input and output tokens of all requests.
+    TokensSpent,
+    /// The goodput past the capacity knee of a ramp.
+    KneeRate,
+    /// From the end of a spike to when TTFT is back where it was, and stays.
+    Recovery,
 }
 
 impl Scalar {
     /// Every scalar.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::ThroughputRequests,
         Self::ThroughputOutputTokens,
         Self::ThroughputTotalTokens,
@@ -119,6 +128,10 @@ impl Scalar {
         Self::Goodput,
         Self::AchievedRate,
         Self::ClientCpu,
+        Self::Cost,
+        Self::TokensSpent,
+        Self::KneeRate,
+        Self::Recovery,
     ];
 
     /// The name as written in a check.
@@ -132,6 +145,77 @@ impl Scalar {
             Self::Goodput => "goodput",
             Self::AchievedRate => "achieved_rate",
             Self::ClientCpu => "client.cpu",
+            Self::Cost => "cost",
+            Self::TokensSpent => "tokens.spent",
+            Self::KneeRate => "knee.rate",
+            Self::Recovery => "recovery",
+        }
+    }
+}
+
+/// A per-run metric that can also be taken over the requests due inside the spikes alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PerRun {
+    /// A series summarised.
+    Series(Series, Aggregate),
+    /// A share of failed requests.
+    ErrorShare(ErrorKind),
+    /// A count of failed requests.
+    ErrorCount(ErrorKind),
+    /// The share of requests that are `ok` and within every `slo:` bound.
+    Attainment,
+    /// A number that requests have once together.
+    Scalar(Scalar),
+}
+
+impl PerRun {
+    /// The metric over the whole run.
+    #[must_use]
+    pub fn metric(self) -> Metric {
+        match self {
+            Self::Series(series, aggregate) => Metric::Series(series, aggregate),
+            Self::ErrorShare(kind) => Metric::ErrorShare(kind),
+            Self::ErrorCount(kind) => Metric::ErrorCount(kind),
+            Self::Attainment => Metric::Attainment,
+            Self::Scalar(scalar) => Metric::Scalar(scalar),
+        }
+    }
+}
+
+/// What may grow over a long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Drifting {
+    /// A series: its median over time.
+    Series(Series),
+    /// A metric of the server's own.
+    Server(ServerMetric),
+}
+
+/// How the values of a server's metric over a run become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServerAggregate {
+    /// The largest.
+    Max,
+    /// The mean over the scrapes.
+    Mean,
+    /// The last.
+    Last,
+    /// The last less the first: what a counter counted.
+    Delta,
+}
+
+impl ServerAggregate {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Max, Self::Mean, Self::Last, Self::Delta];
+
+    /// The name as written in a check.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Max => "max",
+            Self::Mean => "mean",
+            Self::Last => "last",
+            Self::Delta => "delta",
         }
     }
 }
@@ -161,6 +245,12 @@ pub enum Metric {
     Attainment,
     /// A number the run has once.
     Scalar(Scalar),
+    /// The same over the requests due inside the spikes, such as `spike.ttft.p95`.
+    Spike(PerRun),
+    /// Growth per hour, such as `drift.tpot`.
+    Drift(Drifting),
+    /// A metric of the server's own, such as `server.kv_cache_usage.max`.
+    Server(ServerMetric, ServerAggregate),
 }
 
 /// Why a text is not a metric that can be checked.
@@ -188,13 +278,21 @@ pub enum MetricError {
         /// What is wrong.
         error: PercentileError,
     },
-    /// A metric that is defined but not implemented in this version.
-    #[error("`{0}` is not yet supported")]
-    NotYet(String),
+    /// A metric of the server's without a way to summarise it.
+    #[error("`{0}` is read many times in a run: say which summary, `{0}.max`, `.mean`, `.last` or `.delta`")]
+    NeedsServerAggregate(String),
+    /// A name that no server's metric can have.
+    #[error("`{0}` is no name of a server's metric: letters, digits, `_` and `:`, at most {most}", most = ServerMetric::LONGEST)]
+    NoServerMetric(String),
+    /// Something that has no drift.
+    #[error(
+        "`{0}` has no drift: `drift.ttft`, `drift.tpot` and the other series measured once a request do, and `drift.server.NAME`"
+    )]
+    NoDrift(String),
+    /// Something that has no value inside a spike.
+    #[error("`{0}` is of the whole run: it has no value inside the spikes")]
+    NotInSpikes(String),
 }
-
-/// Metrics that are defined, whose rules come in a later version; a trailing dot means a prefix.
-const NOT_YET: [&str; 7] = ["server.", "drift.", "spike.", "cost", "tokens.spent", "knee.rate", "recovery"];
 
 impl Metric {
     /// The unit a bound on this metric is written in.
@@ -202,8 +300,13 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             Self::Series(series, _) => series.unit(),
+            Self::Spike(inner) => inner.metric().unit(),
+            Self::Drift(_) => Unit::PerHour,
+            Self::Server(metric, _) => metric.unit(),
             Self::ErrorShare(_) | Self::Attainment | Self::Scalar(Scalar::ClientCpu) => Unit::Share,
-            Self::ErrorCount(_) => Unit::Count,
+            Self::ErrorCount(_) | Self::Scalar(Scalar::TokensSpent) => Unit::Count,
+            Self::Scalar(Scalar::Cost) => Unit::Dollars,
+            Self::Scalar(Scalar::Recovery) => Unit::Time,
             Self::Scalar(Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens) => Unit::TokensPerSecond,
             Self::Scalar(Scalar::TpotEffective) => Unit::Time,
             Self::Scalar(_) => Unit::PerSecond,
@@ -218,8 +321,13 @@ impl Metric {
             Self::Series(..)
             | Self::ErrorShare(_)
             | Self::ErrorCount(_)
-            | Self::Scalar(Scalar::ClientCpu | Scalar::TpotEffective) => Direction::Lower,
+            | Self::Drift(_)
+            | Self::Scalar(
+                Scalar::ClientCpu | Scalar::TpotEffective | Scalar::Cost | Scalar::TokensSpent | Scalar::Recovery,
+            ) => Direction::Lower,
             Self::Attainment | Self::Scalar(_) => Direction::Higher,
+            Self::Spike(inner) => inner.metric().direction(),
+            Self::Server(metric, _) => metric.direction(),
         }
     }
 
@@ -245,6 +353,24 @@ impl Metric {
                  when they have a slot"
             }
             Self::Scalar(Scalar::ClientCpu) => "CPU time of this process ÷ (elapsed × cores it may use)",
+            Self::Scalar(Scalar::Cost) => {
+                "what the tokens of all requests cost, warm-up and both arms included, by the server's usage and the \
+                 spec's `prices`"
+            }
+            Self::Scalar(Scalar::TokensSpent) => {
+                "input and output tokens of all requests, warm-up and both arms included, by the server's usage"
+            }
+            Self::Scalar(Scalar::KneeRate) => {
+                "ok requests per second from where a ramp's requests stop being good, to its end"
+            }
+            Self::Scalar(Scalar::Recovery) => {
+                "from the end of a spike to the first request from which TTFT stays at or below its P95 before the spike"
+            }
+            Self::Spike(_) => "the same metric over the requests due inside the spikes",
+            Self::Drift(_) => {
+                "growth per hour of the medians of equal stretches of the run, by the slope of Theil and Sen"
+            }
+            Self::Server(metric, _) => metric.doc(),
         }
     }
 
@@ -253,9 +379,16 @@ impl Metric {
     pub fn needs_tokens(self) -> bool {
         match self {
             Self::Series(series, _) => series.needs_tokens(),
-            Self::Scalar(scalar) => {
-                matches!(scalar, Scalar::ThroughputOutputTokens | Scalar::ThroughputTotalTokens | Scalar::TpotEffective)
-            }
+            Self::Scalar(scalar) => matches!(
+                scalar,
+                Scalar::ThroughputOutputTokens
+                    | Scalar::ThroughputTotalTokens
+                    | Scalar::TpotEffective
+                    | Scalar::Cost
+                    | Scalar::TokensSpent
+            ),
+            Self::Spike(inner) => inner.metric().needs_tokens(),
+            Self::Drift(Drifting::Series(series)) => series.needs_tokens(),
             _ => false,
         }
     }
@@ -267,7 +400,10 @@ impl Metric {
             Self::Series(series, _) => {
                 series.unit() == Unit::Time && !matches!(series, Series::SendLag | Series::CapWait)
             }
-            Self::Attainment | Self::Scalar(Scalar::Goodput | Scalar::TpotEffective) => true,
+            Self::Attainment
+            | Self::Scalar(Scalar::Goodput | Scalar::TpotEffective | Scalar::KneeRate | Scalar::Recovery) => true,
+            Self::Spike(inner) => inner.metric().is_latency(),
+            Self::Drift(Drifting::Series(series)) => series.unit() == Unit::Time && series != Series::SendLag,
             _ => false,
         }
     }
@@ -294,6 +430,14 @@ impl Metric {
         }
         names.extend(Scalar::ALL.map(|scalar| scalar.name().to_owned()));
         names.push("attainment".to_owned());
+        names.extend(
+            ["ttft.p50", "ttft.p95", "errors.rate", "attainment", "goodput"].map(|name| format!("spike.{name}")),
+        );
+        names.extend([Series::Ttft, Series::Tpot, Series::E2e].map(|series| format!("drift.{}", series.name())));
+        for metric in ServerMetric::COMMON {
+            names.extend(ServerAggregate::ALL.map(|summary| format!("server.{metric}.{}", summary.name())));
+            names.push(format!("drift.server.{metric}"));
+        }
         names
     }
 
@@ -307,52 +451,6 @@ impl Metric {
             .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
             .map(|(_, name)| name);
         MetricError::Unknown { name: text.to_owned(), nearest }
-    }
-}
-
-impl FromStr for Metric {
-    type Err = MetricError;
-
-    fn from_str(text: &str) -> Result<Self, MetricError> {
-        if text == "attainment" {
-            return Ok(Self::Attainment);
-        }
-        if let Some(scalar) = Scalar::ALL.into_iter().find(|scalar| scalar.name() == text) {
-            return Ok(Self::Scalar(scalar));
-        }
-        if NOT_YET.iter().any(|name| text == *name || (name.ends_with('.') && text.starts_with(name))) {
-            return Err(MetricError::NotYet(text.to_owned()));
-        }
-        if let Some(rest) = text.strip_prefix("errors.") {
-            let (name, count) = rest.strip_suffix(".count").map_or((rest, false), |name| (name, true));
-            let kind = ErrorKind::ALL.into_iter().find(|kind| kind.name() == name);
-            let kind = kind.ok_or_else(|| Self::unknown(text))?;
-            return Ok(if count { Self::ErrorCount(kind) } else { Self::ErrorShare(kind) });
-        }
-        let (name, summary) = text.split_once('.').map_or((text, None), |(name, summary)| (name, Some(summary)));
-        let series = Series::ALL.into_iter().find(|series| series.name() == name);
-        let series = series.ok_or_else(|| Self::unknown(text))?;
-        let aggregate = match summary {
-            None => return Err(MetricError::NeedsAggregate(series.name())),
-            Some("max") => Aggregate::Max,
-            Some("mean") => Aggregate::Mean,
-            Some("min") => Aggregate::Min,
-            Some("stddev") => Aggregate::Stddev,
-            Some(summary) => {
-                let digits = summary.strip_prefix('p').ok_or_else(|| Self::unknown(text))?;
-                let (digits, of_all) = digits.strip_suffix(".all").map_or((digits, false), |digits| (digits, true));
-                if !digits.starts_with(|first: char| first.is_ascii_digit()) {
-                    return Err(Self::unknown(text));
-                }
-                let percentile =
-                    digits.parse().map_err(|error| MetricError::Percentile { name: text.to_owned(), error })?;
-                if of_all { Aggregate::PercentileOfAll(percentile) } else { Aggregate::Percentile(percentile) }
-            }
-        };
-        if series.is_pooled() && !matches!(aggregate, Aggregate::Percentile(_) | Aggregate::Max) {
-            return Err(MetricError::Pooled(series.name()));
-        }
-        Ok(Self::Series(series, aggregate))
     }
 }
 
@@ -374,6 +472,10 @@ impl fmt::Display for Metric {
             Self::ErrorCount(kind) => write!(out, "errors.{}.count", kind.name()),
             Self::Attainment => out.write_str("attainment"),
             Self::Scalar(scalar) => out.write_str(scalar.name()),
+            Self::Spike(inner) => write!(out, "spike.{}", inner.metric()),
+            Self::Drift(Drifting::Series(series)) => write!(out, "drift.{}", series.name()),
+            Self::Drift(Drifting::Server(metric)) => write!(out, "drift.server.{metric}"),
+            Self::Server(metric, aggregate) => write!(out, "server.{metric}.{}", aggregate.name()),
         }
     }
 }
@@ -420,10 +522,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_yet_says_so() {
-        for name in ["knee.rate", "server.queue.max", "drift.ttft"] {
-            assert_eq!(name.parse::<Metric>(), Err(MetricError::NotYet(name.into())));
+    fn what_is_no_metric_says_what_would_be() {
+        for name in ["knee.rate", "server.queue.max", "server.vllm:num_requests_running.delta", "drift.server.memory"] {
+            assert_eq!(name.parse::<Metric>().unwrap().to_string(), name);
         }
+        let error = |name: &str| name.parse::<Metric>().unwrap_err().to_string();
+        assert!(error("server.running").contains("server.running.max"));
+        assert!(error("server.a-b.max").contains("no name of a server's metric"));
+        assert!(error("drift.errors.rate").contains("no drift"));
+        assert!(error("drift.itl").contains("no drift"));
+        assert!(error("spike.client.cpu").contains("inside the spikes"));
+        assert!(error("spike.recovery").contains("inside the spikes"));
         assert_eq!("ttft".parse::<Metric>(), Err(MetricError::NeedsAggregate("ttft")));
         assert_eq!("itl.mean".parse::<Metric>(), Err(MetricError::Pooled("itl")));
         assert!(matches!("ttft.p100".parse::<Metric>(), Err(MetricError::Percentile { .. })));

@@ -74,11 +74,15 @@ impl From<std::time::Duration> for Nanos {
     }
 }
 
-/// As a [`Quantity`]; whole seconds up to ten minutes as a person writes them: `1 s`, not `1,000 ms`.
+/// As a [`Quantity`]; whole seconds up to ten minutes as a person writes them: `1 s`, not `1,000 ms`; from two days on in
+/// whole days, and from a year on `a year or more`.
 impl fmt::Display for Nanos {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAY: i64 = 86_400;
         match (self.0 / 1_000_000_000, self.0 % 1_000_000_000) {
             (seconds @ 1..600, 0) => write!(out, "{seconds} s"),
+            (seconds, _) if seconds >= 365 * DAY => out.write_str("a year or more"),
+            (seconds, _) if seconds >= 2 * DAY => write!(out, "{} days", (seconds + DAY / 2) / DAY),
             _ => Quantity::time(*self).fmt(out),
         }
     }
@@ -103,6 +107,12 @@ pub enum Unit {
     TokensPerSecond,
     /// A plain number of things.
     Count,
+    /// Growth per hour as a share of the value: `.01` for 1 % per hour.
+    PerHour,
+    /// US dollars.
+    Dollars,
+    /// Bytes.
+    Bytes,
 }
 
 impl Unit {
@@ -115,6 +125,9 @@ impl Unit {
             Self::PerSecond => "/s",
             Self::TokensPerSecond => "tok/s",
             Self::Count => "no unit",
+            Self::PerHour => "%/h",
+            Self::Dollars => "$ before the number",
+            Self::Bytes => "B, KiB, MiB or GiB",
         }
     }
 
@@ -127,6 +140,9 @@ impl Unit {
             Self::PerSecond => "2/s",
             Self::TokensPerSecond => "100tok/s",
             Self::Count => "3",
+            Self::PerHour => "1%/h",
+            Self::Dollars => "$0.40",
+            Self::Bytes => "512MiB",
         }
     }
 }
@@ -178,9 +194,18 @@ impl Quantity {
 impl FromStr for Quantity {
     type Err = QuantityError;
 
-    /// Reads `400ms`, `5%`, `1.5 s`, `2/s`, `100 tok/s`, `12`; a bare number is a count.
+    /// Reads `400ms`, `5%`, `1.5 s`, `2/s`, `100 tok/s`, `1%/h`, `$0.40`, `512MiB`, `12`; a bare number is a count.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let text = text.trim();
+        if let Some(dollars) = text.strip_prefix('$') {
+            let value: f64 = dollars.trim().parse().map_err(|_| QuantityError::NotANumber(text.to_owned()))?;
+            let is_plain = dollars.trim().chars().all(|symbol| symbol.is_ascii_digit() || symbol == '.');
+            return match value.is_finite() {
+                true if is_plain => Ok(Self { value, unit: Unit::Dollars }),
+                true => Err(QuantityError::NotANumber(text.to_owned())),
+                false => Err(QuantityError::TooLarge),
+            };
+        }
         let end = text.find(|symbol: char| !(symbol.is_ascii_digit() || symbol == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         // `1e-9` is deliberately not a number here: nobody writes a limit that way, and `1e` would read as a unit.
@@ -195,12 +220,17 @@ impl FromStr for Quantity {
             "h" => (3_600e9, Unit::Time),
             "d" => (86_400e9, Unit::Time),
             "%" => (0.01, Unit::Share),
+            "%/h" => (0.01, Unit::PerHour),
+            "B" => (1.0, Unit::Bytes),
+            "KiB" => (1024.0, Unit::Bytes),
+            "MiB" => (1_048_576.0, Unit::Bytes),
+            "GiB" => (1_073_741_824.0, Unit::Bytes),
             "/s" => (1.0, Unit::PerSecond),
             "tok/s" => (1.0, Unit::TokensPerSecond),
             other => return Err(QuantityError::UnknownUnit(other.to_owned())),
         };
         // Shares divide: 7 / 100 is the double nearest to .07, 7 × .01 is not.
-        let value = if unit == Unit::Share { number / 100.0 } else { number * factor };
+        let value = if matches!(unit, Unit::Share | Unit::PerHour) { number / 100.0 } else { number * factor };
         if !value.is_finite() || (unit == Unit::Time && value > 1e18) {
             return Err(QuantityError::TooLarge);
         }
@@ -229,8 +259,25 @@ impl fmt::Display for Quantity {
             Unit::PerSecond => write!(out, "{}/s", significant(self.value)),
             Unit::TokensPerSecond => write!(out, "{} tok/s", significant(self.value)),
             Unit::Count => out.write_str(&significant(self.value)),
+            Unit::PerHour => write!(out, "{} %/h", significant(self.value * 100.0)),
+            Unit::Dollars if self.value < 0.0 => write!(out, "-${}", dollars(-self.value)),
+            Unit::Dollars => write!(out, "${}", dollars(self.value)),
+            Unit::Bytes => {
+                let (scaled, unit) = match self.value.abs() {
+                    below if below < 1024.0 => (self.value, "B"),
+                    below if below < 1_048_576.0 => (self.value / 1024.0, "KiB"),
+                    below if below < 1_073_741_824.0 => (self.value / 1_048_576.0, "MiB"),
+                    _ => (self.value / 1_073_741_824.0, "GiB"),
+                };
+                write!(out, "{} {unit}", significant(scaled))
+            }
         }
     }
+}
+
+/// Cents, and of less than a dollar two digits.
+fn dollars(value: f64) -> String {
+    if value >= 0.995 || value == 0.0 { format!("{value:.2}") } else { significant(value) }
 }
 
 /// About three significant digits, whole from 100 on, with thousands separated: `9.87`, `45.3`, `1,040`.
@@ -260,6 +307,21 @@ fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_times_are_in_days() {
+        for (seconds, text) in [
+            (60, "60 s"),
+            (86_400, "1,440 min"),
+            (2 * 86_400, "2 days"),
+            (60 * 3_600, "3 days"),
+            (364 * 86_400, "364 days"),
+            (365 * 86_400, "a year or more"),
+            (1_000_000_000, "a year or more"),
+        ] {
+            assert_eq!(Nanos::from_secs(seconds).to_string(), text);
+        }
+    }
 
     #[test]
     fn reads_every_unit() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Commit, GateSpec, MaxTokensField, Nanos, Plan, Sample};
+use crate::{Brief, Commit, GateSpec, MaxTokensField, Nanos, Plan, RAW_LIMIT, Request, Sample, Scrape, Section, Shard};
 
 /// The version of the run journal's format.
 pub const RUN_SCHEMA: u32 = 1;
@@ -48,9 +48,31 @@ pub struct RunHeader {
     pub spec: GateSpec,
     /// The scenarios' names.
     pub scenarios: Vec<String>,
-    /// The sizes at which the run is judged, in requests of each arm; the last is the number planned.
+    /// Which section of the plan was sent, from 0.
+    #[serde(default)]
+    pub section: u16,
+    /// Which part of its plan; absent where it is the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// How many requests the section's whole plan has, those of both arms.
+    #[serde(default)]
+    pub whole: u32,
+    /// SHA-256 of the section's whole plan, by which shards know each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The index of the section's first request.
+    #[serde(default)]
+    pub first: u32,
+    /// How many requests are planned here, those of both arms.
+    #[serde(default)]
+    pub planned: u32,
+    /// The sizes at which the section is judged, in requests of each arm; the last is the number its whole plan has.
     pub looks: Vec<u32>,
-    /// When each planned request is due, in send order, those of both arms.
+    /// At each look, how many requests of each arm each of the section's scenarios has; empty where it has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_scenario: Vec<Vec<u32>>,
+    /// When each planned request is due, in send order, those of both arms. Empty of a shard, of more than
+    /// [`RAW_LIMIT`] requests, and of conversations, whose later turns are due when an answer has ended.
     pub schedule: Vec<Nanos>,
     /// Whether the target is the simulated engine.
     pub simulated: bool,
@@ -81,8 +103,15 @@ impl RunHeader {
             run_id: run_id.to_owned(),
             started: started.to_owned(),
             scenarios: plan.scenarios.clone(),
+            section: plan.section,
+            shard: plan.shard,
+            whole: plan.whole,
+            digest: plan.digest.clone(),
+            first: plan.first,
+            planned: u32::try_from(plan.requests.len()).unwrap_or(u32::MAX),
             looks: plan.looks.clone(),
-            schedule: plan.requests.iter().map(|request| request.at).collect(),
+            by_scenario: plan.by_scenario.clone(),
+            schedule: schedule(plan),
             simulated: spec.is_simulated(),
             spec,
             percentiles: "nearest rank".to_owned(),
@@ -92,6 +121,12 @@ impl RunHeader {
             imported_from: None,
         }
     }
+}
+
+/// When the requests of a plan are due, where that is known and short enough to be written down.
+fn schedule(plan: &Plan) -> Vec<Nanos> {
+    let is_known = plan.shard.is_none() && plan.whole <= RAW_LIMIT && plan.requests.iter().all(|one| one.turn == 0);
+    if is_known { plan.requests.iter().map(|request| request.at).collect() } else { Vec::new() }
 }
 
 /// Why a run ended.
@@ -113,6 +148,89 @@ pub enum EndReason {
     /// Every warm-up request was refused in a way no later one can change (no connection, 401, 403, 404,
     /// 429): what was seen, in words.
     Refused(String),
+    /// The next request could have used up more than the spec's budget allows.
+    BudgetSpent {
+        /// The key, such as `budget.output_tokens`.
+        key: String,
+        /// What it allows, in words.
+        limit: String,
+    },
+    /// A required check could no longer be kept.
+    Lost {
+        /// The check, as written.
+        check: String,
+    },
+    /// So many requests one after another found no connection.
+    Unreachable {
+        /// How many.
+        count: u32,
+        /// What was seen last, in words.
+        message: String,
+    },
+    /// The server gives no more for a long time: a daily quota, or a 429 that says to come back much later; in words.
+    Quota(String),
+    /// The server took no credentials any more (401 or 403), request after request; in words.
+    Unauthorized(String),
+}
+
+impl EndReason {
+    /// Whether the run's own rules ended it: it is judged on what was sent.
+    #[must_use]
+    pub fn is_abort(&self) -> bool {
+        matches!(
+            self,
+            Self::BudgetSpent { .. }
+                | Self::Lost { .. }
+                | Self::Unreachable { .. }
+                | Self::Quota(_)
+                | Self::Unauthorized(_)
+        )
+    }
+}
+
+/// What a run used up, warm-up and both arms included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Requests.
+    pub requests: u64,
+    /// Input tokens by the server's usage, cached ones included.
+    pub input: u64,
+    /// Of them read from a cache.
+    pub cached: u64,
+    /// Output tokens by the server's usage; of an answer that broke off or was cut, and was not counted, its content
+    /// events: at least so many came.
+    pub output: u64,
+    /// Answers whose tokens the server did not count; what they cost is not known.
+    pub uncounted: u64,
+}
+
+impl Spent {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(other.requests),
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            output: self.output.saturating_add(other.output),
+            uncounted: self.uncounted.saturating_add(other.uncounted),
+        }
+    }
+}
+
+/// What a run took of the client's machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footprint {
+    /// Connections opened in the measured phase.
+    pub connections: u32,
+    /// Open descriptors at its start and at its end; absent where the system does not tell.
+    pub descriptors: Option<(u32, u32)>,
+    /// Resident memory at its start and at its end, in bytes; absent where the system does not tell.
+    pub memory: Option<(u64, u64)>,
+    /// Bytes of the journal.
+    pub journal_bytes: u64,
 }
 
 /// Which clock stamped what was received.
@@ -215,6 +333,31 @@ pub struct RunEnd {
     /// The same of the reference, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceEnd>,
+    /// What it used up; absent where nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+    /// What it took of the client's machine; absent in a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Footprint>,
+}
+
+impl RunEnd {
+    /// An end with nothing known but why, how many requests were sent, and when the last of them ended.
+    #[must_use]
+    pub fn new(reason: EndReason, sent: u32, at: Nanos) -> Self {
+        Self {
+            reason,
+            sent,
+            at,
+            epoch_unix: None,
+            health: Health::default(),
+            switched_to: None,
+            reached: None,
+            reference: None,
+            spent: None,
+            footprint: None,
+        }
+    }
 }
 
 /// What a run learnt of its reference.
@@ -245,7 +388,9 @@ pub enum JournalLine {
         /// Its output tokens.
         output: u64,
     },
-    /// The last line.
+    /// What the target's own metrics said.
+    Scrape(Scrape),
+    /// The last line. Where scenarios run one after another, the next section's header follows.
     End(Box<RunEnd>),
 }
 
@@ -256,21 +401,71 @@ pub struct Run {
     pub header: RunHeader,
     /// Warm-up requests, in send order.
     pub warmup: Vec<Sample>,
-    /// Measured requests, in send order. Those never sent are absent.
+    /// Measured requests, in send order. Those never sent are absent. Of a long run, the first ones only.
     pub samples: Vec<Sample>,
-    /// How it ended; absent when the process was killed.
+    /// All measured requests of a long run, in send order; else empty.
+    #[serde(skip)]
+    pub briefs: Vec<Brief>,
+    /// What the target's own metrics said, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scrapes: Vec<Scrape>,
+    /// How it ended; absent when the process was killed. Of several sections or shards, what they come to together.
     pub end: Option<RunEnd>,
+    /// Its sections, where it was put together of several parts; else empty, and header and end are those of the one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<Section>,
 }
 
 impl Run {
-    /// The measured samples of one scenario and arm, in send order.
-    pub fn samples_of(&self, scenario: u16, arm: Arm) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().filter(move |sample| sample.scenario == scenario && sample.arm == arm)
+    /// A run of one section whose samples are all kept.
+    #[must_use]
+    pub fn new(header: RunHeader, warmup: Vec<Sample>, samples: Vec<Sample>, end: Option<RunEnd>) -> Self {
+        Self { header, warmup, samples, briefs: Vec::new(), scrapes: Vec::new(), end, sections: Vec::new() }
+    }
+
+    /// Whether requests are kept in short.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        !self.briefs.is_empty()
+    }
+
+    /// Every measured request, in send order.
+    pub fn requests(&self) -> impl Iterator<Item = Request<'_>> {
+        let samples: &[Sample] = if self.is_long() { &[] } else { &self.samples };
+        samples.iter().map(Request::Sample).chain(self.briefs.iter().map(Request::Brief))
+    }
+
+    /// Keeps a measured request: in a long run in short, and the first ones whole as well. Indexes count from the
+    /// section's first.
+    pub fn keep(&mut self, sample: Sample) {
+        let is_first = sample.index.saturating_sub(self.header.first) < self.header.spec.journal.tokens;
+        if self.header.whole > RAW_LIMIT {
+            self.briefs.push(Brief::from(&sample));
+            if !is_first {
+                return;
+            }
+        }
+        self.samples.push(sample);
+    }
+
+    /// How many measured requests are recorded.
+    #[must_use]
+    pub fn recorded(&self) -> u32 {
+        u32::try_from(if self.is_long() { self.briefs.len() } else { self.samples.len() }).unwrap_or(u32::MAX)
+    }
+
+    /// Its sections, in order.
+    #[must_use]
+    pub fn sections(&self) -> Vec<Section> {
+        if self.sections.is_empty() { vec![Section::of(self)] } else { self.sections.clone() }
     }
 
     /// How many measured requests were planned, those of both arms.
     #[must_use]
     pub fn planned(&self) -> u32 {
-        u32::try_from(self.header.schedule.len()).unwrap_or(u32::MAX)
+        match self.sections.is_empty() {
+            true => self.header.planned,
+            false => self.sections.iter().fold(0, |sum, section| sum.saturating_add(section.planned)),
+        }
     }
 }

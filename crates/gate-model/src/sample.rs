@@ -4,9 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Arm, Histogram, Nanos, Outcome, PlannedRequest, Series, Slo};
 
-/// How many requests, the first in send order, keep the time of each of their tokens: a bound on the journal's size.
-pub const WITH_TOKEN_TIMES: u32 = 1_000;
-
 /// How many token times are kept of one request, so that a stream without end costs no memory.
 pub const MOST_TOKEN_TIMES: usize = 10_000;
 
@@ -148,9 +145,12 @@ pub struct Sample {
     pub longest_gap: Option<Nanos>,
     /// All gaps between content events.
     pub gaps: Histogram,
-    /// The content events' times, for the first [`WITH_TOKEN_TIMES`] requests of a run.
+    /// The content events' times, for the first requests of a run ([`crate::JournalSpec::tokens`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_times: Vec<Nanos>,
+    /// The answer's text, where the spec keeps it; secrets removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -204,6 +204,7 @@ impl Sample {
             longest_gap: None,
             gaps: Histogram::default(),
             token_times: Vec::new(),
+            text: None,
         }
     }
 
@@ -242,8 +243,8 @@ impl Sample {
     }
 
     /// Counts a content event: the first and the last token, the gap since the one before and, for the first
-    /// [`WITH_TOKEN_TIMES`] requests, its time. The count of events of any kind is the caller's.
-    pub fn record_token(&mut self, at: Nanos) {
+    /// `with_times` requests, its time. The count of events of any kind is the caller's.
+    pub fn record_token(&mut self, at: Nanos, with_times: u32) {
         self.content_events = self.content_events.saturating_add(1);
         self.first_token.get_or_insert(at);
         if let Some(last) = self.last_token.replace(at) {
@@ -251,7 +252,7 @@ impl Sample {
             self.gaps.record(gap);
             self.longest_gap = self.longest_gap.max(Some(gap));
         }
-        if self.index < WITH_TOKEN_TIMES && self.token_times.len() < MOST_TOKEN_TIMES {
+        if self.index < with_times && self.token_times.len() < MOST_TOKEN_TIMES {
             self.token_times.push(at);
         }
     }
@@ -318,7 +319,7 @@ impl Sample {
     }
 
     /// Every value of a pooled series in this request, in nanoseconds; empty where undefined. Where not
-    /// every token's time is kept ([`WITH_TOKEN_TIMES`], [`MOST_TOKEN_TIMES`]) they come from the gap histogram, to its
+    /// every token's time is kept ([`crate::JournalSpec::tokens`], [`MOST_TOKEN_TIMES`]) they come from the gap histogram, to its
     /// 3.2 %.
     ///
     /// ITL is defined where every content event carried one token: the events are then as many as the tokens.
@@ -343,17 +344,7 @@ impl Sample {
     /// Whether the request is `ok` and holds every bound of `slo` (`<=`); TPOT under two tokens holds.
     #[must_use]
     pub fn is_good(&self, slo: &Slo) -> bool {
-        let holds = |series: Series, bound: Option<Nanos>| {
-            bound.is_none_or(|bound| match self.value(series) {
-                Some(value) => value <= bound.0 as f64,
-                None => series == Series::Tpot,
-            })
-        };
-        self.outcome == Outcome::Ok
-            && holds(Series::Ttft, slo.ttft)
-            && holds(Series::Ttfa, slo.ttfa)
-            && holds(Series::Tpot, slo.tpot)
-            && holds(Series::E2e, slo.e2e)
+        self.outcome == Outcome::Ok && slo.holds(|series| self.value(series))
     }
 }
 
@@ -365,7 +356,7 @@ mod tests {
     fn a_stream_without_end_keeps_a_bounded_number_of_times_and_all_its_gaps() {
         let mut sample = Sample::unsent(&PlannedRequest::default());
         let count = MOST_TOKEN_TIMES as i64 + 500;
-        (0..count).for_each(|token| sample.record_token(Nanos(token * 1_000)));
+        (0..count).for_each(|token| sample.record_token(Nanos(token * 1_000), 1));
         assert_eq!(sample.token_times.len(), MOST_TOKEN_TIMES);
         assert_eq!((i64::from(sample.content_events), sample.gaps.count() as i64), (count, count - 1));
         assert_eq!(sample.last_token, Some(Nanos((count - 1) * 1_000)));

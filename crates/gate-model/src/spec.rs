@@ -2,269 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, BaselineSpec, Check, Endpoint, Nanos, PerSecond, Shape, Target};
-
-/// The distribution of times between arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// Exponential: independent users.
-    Poisson,
-    /// Always the same.
-    Constant,
-}
-
-/// How many requests are measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Iterations {
-    /// Exactly this many, judged once.
-    Fixed(u32),
-    /// Judged at `first` and at `last`, and at `extend` where a required check is then seen over its limit
-    /// and not proven.
-    Range {
-        /// The first look.
-        first: u32,
-        /// The second look.
-        last: u32,
-        /// The third look.
-        extend: Option<u32>,
-    },
-}
-
-impl Iterations {
-    /// The sizes at which the run is judged, ascending and distinct.
-    #[must_use]
-    pub fn looks(self) -> Vec<u32> {
-        match self {
-            Self::Fixed(count) => vec![count],
-            Self::Range { first, last, extend } => {
-                let mut looks = vec![first, last];
-                looks.extend(extend);
-                looks.dedup();
-                looks
-            }
-        }
-    }
-
-    /// The same without the look that only a run seen over its limit reaches.
-    #[must_use]
-    pub fn without_extension(self) -> Self {
-        match self {
-            Self::Fixed(count) => Self::Fixed(count),
-            Self::Range { first, last, .. } => Self::Range { first, last, extend: None },
-        }
-    }
-
-    /// How many are measured before any extension.
-    #[must_use]
-    pub fn base(self) -> u32 {
-        match self {
-            Self::Fixed(count) => count,
-            Self::Range { last, .. } => last,
-        }
-    }
-}
-
-/// What decides when a request is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pace {
-    /// The plan's own times: an open loop.
-    Open {
-        /// Requests per second.
-        rate: PerSecond,
-        /// How many may be open at once; what waits for a slot goes on waiting, and the wait counts.
-        cap: Option<u32>,
-    },
-    /// The end of an earlier request: a closed loop.
-    Closed {
-        /// How many are open at once.
-        concurrency: u32,
-    },
-}
-
-impl Pace {
-    /// The rate of an open loop.
-    #[must_use]
-    pub fn rate(self) -> Option<PerSecond> {
-        match self {
-            Self::Open { rate, .. } => Some(rate),
-            Self::Closed { .. } => None,
-        }
-    }
-
-    /// How many requests may be open at once.
-    #[must_use]
-    pub fn cap(self) -> Option<u32> {
-        match self {
-            Self::Open { cap, .. } => cap,
-            Self::Closed { concurrency } => Some(concurrency),
-        }
-    }
-}
-
-/// Which connections requests take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Connections {
-    /// One at rest, opened by warm-up or by an earlier request; a new one where there is none.
-    #[default]
-    Pooled,
-    /// A new one each.
-    Fresh,
-}
-
-/// Which version of HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Http {
-    /// What the server chooses in the TLS handshake, and HTTP/1.1 without TLS.
-    #[default]
-    Auto,
-    /// HTTP/1.1.
-    One,
-    /// HTTP/2, without TLS by prior knowledge.
-    Two,
-}
-
-/// Which clock stamps what is received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clock {
-    /// The kernel's where it works, else this process's.
-    #[default]
-    Auto,
-    /// The kernel's: when the network handed the bytes over.
-    Kernel,
-    /// This process's: when it read them.
-    User,
-}
-
-/// The load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// What decides when a request is sent.
-    pub pace: Pace,
-    /// How many requests.
-    pub iterations: Iterations,
-    /// Warm-up requests, never scored.
-    pub warmup: u32,
-    /// When they arrive.
-    pub arrivals: Arrivals,
-    /// Which connections requests take.
-    pub connections: Connections,
-    /// Which version of HTTP is spoken.
-    pub http: Http,
-    /// Which clock stamps what is received.
-    pub clock: Clock,
-    /// Threads that send and receive.
-    pub workers: u32,
-    /// The seed of the plan.
-    pub seed: u64,
-}
-
-impl Default for Load {
-    /// Two requests per second with Poisson arrivals, after 5 for warm-up; judged at 30, at 50 and, where needed,
-    /// at 100.
-    fn default() -> Self {
-        Self {
-            pace: Pace::Open { rate: PerSecond(2.0), cap: None },
-            iterations: Iterations::Range { first: 30, last: 50, extend: Some(100) },
-            warmup: 5,
-            arrivals: Arrivals::Poisson,
-            connections: Connections::Pooled,
-            http: Http::Auto,
-            clock: Clock::Auto,
-            workers: 1,
-            seed: 0,
-        }
-    }
-}
-
-/// A distribution of lengths in tokens, redrawn (never clipped) outside `min..=max`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Length {
-    /// The mean before truncation.
-    pub mean: f64,
-    /// The standard deviation before truncation; zero makes it constant.
-    pub stddev: f64,
-    /// The least.
-    pub min: u32,
-    /// The greatest.
-    pub max: u32,
-    /// The shape.
-    pub shape: Shape,
-}
-
-/// What prompts do to the server's prefix cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cache {
-    /// Every prompt starts with a nonce of its own: no prefix is ever shared.
-    Bust,
-    /// Prompts are sent as they are and may repeat, so the cache is warm: it is what is measured.
-    Warm,
-}
-
-/// How long answers are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputLength {
-    /// The model may stop before the planned length.
-    #[default]
-    AtMost,
-    /// The server is asked to go on to the planned length (`ignore_eos` and `min_tokens`, where it knows them).
-    Exact,
-}
-
-/// Which token counts a verdict may rest on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenPolicy {
-    /// The server's usage, or a tokenizer's count.
-    #[default]
-    Usage,
-    /// Also the number of events, where there is neither.
-    AcceptEstimate,
-}
-
-/// The prompts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PromptSpec {
-    /// Input lengths.
-    pub input_tokens: Length,
-    /// Output lengths: the most tokens a request asks for.
-    pub output_tokens: Length,
-    /// The prefix cache.
-    pub cache: Cache,
-    /// How long answers are.
-    pub output: OutputLength,
-    /// A system prompt, sent before every prompt.
-    pub system: Option<String>,
-    /// A JSON Lines file of prompts, one row a request, instead of built-in prose.
-    pub file: Option<String>,
-    /// A Hugging Face `tokenizer.json` that counts the tokens of answers without usage, after the run.
-    pub tokenizer: Option<String>,
-    /// Which token counts a verdict may rest on.
-    pub tokens: TokenPolicy,
-}
-
-impl Default for PromptSpec {
-    /// About 550 tokens in and 150 out, and no prefix shared.
-    fn default() -> Self {
-        Self {
-            input_tokens: Length { mean: 550.0, stddev: 150.0, min: 50, max: 2000, shape: Shape::Normal },
-            output_tokens: Length { mean: 150.0, stddev: 20.0, min: 10, max: 500, shape: Shape::Normal },
-            cache: Cache::Bust,
-            output: OutputLength::AtMost,
-            system: None,
-            file: None,
-            tokenizer: None,
-            tokens: TokenPolicy::Usage,
-        }
-    }
-}
+use crate::{
+    Abort, Arm, BaselineSpec, Budget, Check, Endpoint, JournalSpec, Load, Nanos, Prices, PromptSpec, RunOrder,
+    Scenario, Series, Target,
+};
 
 /// The service level objective of one request, for `attainment` and `goodput`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -285,6 +26,20 @@ impl Slo {
     #[must_use]
     pub fn is_given(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// Whether an answered request with these values holds every bound (`<=`); TPOT under two tokens holds.
+    pub(crate) fn holds(&self, value: impl Fn(Series) -> Option<f64>) -> bool {
+        let holds = |series: Series, bound: Option<Nanos>| {
+            bound.is_none_or(|bound| match value(series) {
+                Some(value) => value <= bound.0 as f64,
+                None => series == Series::Tpot,
+            })
+        };
+        holds(Series::Ttft, self.ttft)
+            && holds(Series::Ttfa, self.ttfa)
+            && holds(Series::Tpot, self.tpot)
+            && holds(Series::E2e, self.e2e)
     }
 }
 
@@ -382,7 +137,25 @@ pub struct GateSpec {
     /// Which stored runs it is compared with.
     #[serde(default)]
     pub baseline: BaselineSpec,
-    /// The checks: required ones in the spec's order, implied ones, preferred ones.
+    /// Its scenarios; none: all traffic is of one kind, as `load`, `prompts` and `slo` say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<Scenario>,
+    /// Whether they run one after another.
+    #[serde(default)]
+    pub order: RunOrder,
+    /// What a run may use up.
+    #[serde(default)]
+    pub budget: Budget,
+    /// What tokens cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+    /// When a run is given up.
+    #[serde(default)]
+    pub abort: Abort,
+    /// What the journal keeps.
+    #[serde(default)]
+    pub journal: JournalSpec,
+    /// The checks: required ones in the spec's order, implied ones, preferred ones; scenario by scenario.
     pub checks: Vec<Check>,
     /// What flags changed.
     pub overrides: Vec<Override>,
@@ -416,6 +189,12 @@ impl GateSpec {
             timeouts: Timeouts::default(),
             outcomes: Outcomes::default(),
             baseline: BaselineSpec::default(),
+            scenarios: Vec::new(),
+            order: RunOrder::default(),
+            budget: Budget::default(),
+            prices: None,
+            abort: Abort::default(),
+            journal: JournalSpec::default(),
             checks: Vec::new(),
             overrides: Vec::new(),
         }
@@ -440,6 +219,62 @@ impl GateSpec {
         match arm {
             Arm::Target => Some(&self.target),
             Arm::Reference => self.reference.as_ref(),
+        }
+    }
+
+    /// The scenarios' names; a gate without scenarios has one, named as the gate.
+    #[must_use]
+    pub fn scenario_names(&self) -> Vec<String> {
+        if self.scenarios.is_empty() {
+            return vec![self.name.clone()];
+        }
+        self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
+    }
+
+    /// A scenario that has anything of its own.
+    fn scenario(&self, scenario: u16) -> Option<&Scenario> {
+        self.scenarios.get(usize::from(scenario))
+    }
+
+    /// The load of a scenario.
+    #[must_use]
+    pub fn load_of(&self, scenario: u16) -> &Load {
+        self.scenario(scenario).map_or(&self.load, |scenario| &scenario.load)
+    }
+
+    /// The prompts of a scenario.
+    #[must_use]
+    pub fn prompts_of(&self, scenario: u16) -> &PromptSpec {
+        self.scenario(scenario).map_or(&self.prompts, |scenario| &scenario.prompts)
+    }
+
+    /// The service level objective of a scenario.
+    #[must_use]
+    pub fn slo_of(&self, scenario: u16) -> &Slo {
+        self.scenario(scenario).map_or(&self.slo, |scenario| &scenario.slo)
+    }
+
+    /// The model that a scenario asks an arm for.
+    #[must_use]
+    pub fn model_of(&self, scenario: u16, arm: Arm) -> Option<&str> {
+        let own = self.scenario(scenario).and_then(|scenario| scenario.model.as_deref());
+        own.or_else(|| self.of_arm(arm)?.model.as_deref())
+    }
+
+    /// Whether any conversation may have more than one turn.
+    #[must_use]
+    pub fn has_turns(&self) -> bool {
+        let own = self.scenarios.iter().map(|scenario| &scenario.prompts);
+        own.chain([&self.prompts]).any(|prompts| prompts.turns.max > 1)
+    }
+
+    /// The sections of a run: the scenarios that share the endpoint at one time, section after section.
+    #[must_use]
+    pub fn sections(&self) -> Vec<Vec<u16>> {
+        let all = 0..u16::try_from(self.scenarios.len().max(1)).unwrap_or(u16::MAX);
+        match self.order {
+            RunOrder::InTurn => all.map(|scenario| vec![scenario]).collect(),
+            RunOrder::Together => vec![all.collect()],
         }
     }
 

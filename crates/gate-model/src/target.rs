@@ -170,6 +170,9 @@ pub struct Target {
     /// A header of answers that names the replica which gave them, such as `x-served-by`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_header: Option<String>,
+    /// Where its own metrics are read while it runs, in Prometheus' text format; a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<String>,
     /// How answers come.
     pub delivery: Delivery,
     /// The field that says how long an answer may be.
@@ -194,6 +197,7 @@ impl Target {
             aws: None,
             custom: None,
             replica_header: None,
+            metrics: None,
             delivery: Delivery::Streamed,
             max_tokens_field: MaxTokensField::MaxTokens,
             tls: Tls::default(),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, BaselineUse, Check, Commit, EndReason, Evidence, ExitCode, Finding, Health, Metric, Moved, Nanos, NoBaseline,
-    Outcome, Outcomes, Override, Pace, Power, Quantity, Reached, Rule, TokenSource,
+    Arm, BaselineUse, Check, EndReason, Evidence, ExitCode, Finding, Metric, Moved, Nanos, NoBaseline, Outcome,
+    Outcomes, Override, Power, Quantity, Rule, RunFacts,
 };
 
 /// The version of the verdict's file format.
@@ -115,6 +115,27 @@ pub enum Cause {
     },
     /// The scenario that the bound is a share of is not in the run.
     NoScenario(String),
+    /// The server's own metrics could not be read, or do not have this one.
+    NotScraped {
+        /// What was seen, in words; absent where it was read and the metric is not in it.
+        message: Option<String>,
+    },
+    /// A pattern was too short, or had too few requests, for what is looked for in it.
+    PatternTooShort {
+        /// Which part of it: `before the spike`, `of the ramp`.
+        phase: String,
+        /// Requests, or stretches of time, there were.
+        seen: u32,
+        /// How many are needed.
+        needed: u32,
+    },
+    /// The server did not count the tokens of some requests, so what they cost is not known.
+    Uncounted {
+        /// How many requests.
+        requests: u64,
+    },
+    /// A run of this length keeps no times between tokens.
+    NotKept,
 }
 
 /// What became of one check.
@@ -223,79 +244,6 @@ pub struct OutcomeCount {
     pub outcome: Outcome,
     /// How many.
     pub count: u32,
-}
-
-/// Facts of the run the verdict is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunFacts {
-    /// The run.
-    pub run_id: String,
-    /// When it started, RFC 3339 in UTC.
-    pub started: String,
-    /// The endpoint, such as `http://127.0.0.1:8000/v1` or `sim`.
-    pub target: String,
-    /// The model asked for.
-    pub model: Option<String>,
-    /// The scenarios' names.
-    pub scenarios: Vec<String>,
-    /// The sizes at which the run is judged.
-    pub looks: Vec<u32>,
-    /// The look it was decided at; absent where there was none.
-    pub decided_at: Option<u32>,
-    /// Requests planned.
-    pub planned: u32,
-    /// Requests sent.
-    pub sent: u32,
-    /// Requests judged.
-    pub judged: u32,
-    /// How the judged requests ended, most frequent first.
-    pub outcomes: Vec<OutcomeCount>,
-    /// From the epoch to the last end.
-    pub duration: Nanos,
-    /// What decided when requests were sent; absent in imported runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
-    /// Where the output tokens of the judged `ok` requests come from, and of how many, most frequent first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub token_sources: Vec<(TokenSource, u32)>,
-    /// The planned rate and the achieved rate, in requests per second; absent in a closed loop.
-    pub rates: Option<(f64, f64)>,
-    /// TTFT of the first warm-up request: the cold start.
-    pub cold_ttft: Option<Nanos>,
-    /// How late the client was: p50 and p99 of `send_lag`.
-    pub send_lag: Option<(Nanos, Nanos)>,
-    /// The client's health.
-    pub health: Health,
-    /// How the target was reached; absent where it never was, and for imported runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reached: Option<Reached>,
-    /// How percentiles were taken.
-    pub percentiles: String,
-    /// The other tool's format this run was imported from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported_from: Option<String>,
-    /// The commit that was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<Commit>,
-    /// The reference of a side-by-side run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<ReferenceFacts>,
-}
-
-/// Facts of the reference of a side-by-side run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReferenceFacts {
-    /// The endpoint.
-    pub target: String,
-    /// The model asked for.
-    pub model: Option<String>,
-    /// How its judged requests ended, most frequent first.
-    pub outcomes: Vec<OutcomeCount>,
-    /// TTFT of its first warm-up request.
-    pub cold_ttft: Option<Nanos>,
-    /// How it was reached; absent where it never was, and for imported runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reached: Option<Reached>,
 }
 
 /// A journal the verdict rests on.

@@ -55,6 +55,11 @@ impl Fit {
         // Saturates at 0 where the template alone is longer.
         (1000.0 * tokens).round() as u64
     }
+
+    /// The same of a message that the template adds next to nothing to: one of a later turn.
+    pub(crate) fn goal_of_later(self, planned: u32) -> u64 {
+        Self { added: 0.0, ..self }.goal(planned)
+    }
 }
 
 #[cfg(test)]

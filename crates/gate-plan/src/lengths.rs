@@ -1,28 +1,83 @@
-//! Lengths in tokens: stratified draws of a truncated distribution.
+//! Lengths in tokens: stratified draws of a truncated distribution, or of lengths seen before.
 
-use gate_model::{Length, Shape};
+use gate_model::{Latency, Length, Nanos, Shape};
 use statrs::distribution::{ContinuousCDF, LogNormal, Normal, Uniform};
 
-use crate::draw::{Draws, Purpose};
+use crate::draw::Stream;
 use crate::error::PlanError;
-
-/// Requests per block of stratified draws. It divides the usual looks (30, 50, 100), and depends on nothing,
-/// so that a request's lengths depend on the seed and its index alone.
-pub(crate) const BLOCK: u32 = 10;
+use crate::length_file::LengthFile;
+use crate::levels::{fine_levels, levels};
 
 /// The least share of draws that must fall between `min` and `max`.
 const LEAST_MASS: f64 = 1e-6;
+
+/// The most tokens of a request, either way: its text must fit in memory. Error messages of files name it in words.
+pub(crate) const MOST_TOKENS: u32 = 10_000_000;
+
+/// A length that a file gives, where it is not too long.
+pub(crate) fn most(tokens: u64) -> Option<u32> {
+    u32::try_from(tokens).ok().filter(|tokens| *tokens <= MOST_TOKENS)
+}
+
+/// Where lengths come from.
+pub(crate) enum Lengths {
+    /// A distribution.
+    Drawn(Truncated),
+    /// Lengths seen before.
+    Seen(LengthFile),
+}
+
+impl Lengths {
+    /// Those a spec's `key` asks for, with its errors; `seen` is the file it names.
+    pub(crate) fn new(key: &'static str, length: &Length, seen: Option<&LengthFile>) -> Result<Self, PlanError> {
+        match seen {
+            Some(file) => Ok(Self::Seen(file.clone())),
+            None => Ok(Self::Drawn(Truncated::new(key, length)?)),
+        }
+    }
+
+    /// Lengths without end.
+    pub(crate) fn draw(&self, stream: Stream) -> Box<dyn Iterator<Item = u32> + '_> {
+        match self {
+            Self::Drawn(truncated) if truncated.is_skewed => {
+                Box::new(fine_levels(stream).map(|level| truncated.at(level)))
+            }
+            Self::Drawn(truncated) => Box::new(levels(stream).map(|level| truncated.at(level))),
+            Self::Seen(file) => Box::new(file.draw(stream)),
+        }
+    }
+
+    /// The shortest there can be.
+    pub(crate) fn least(&self) -> u32 {
+        match self {
+            Self::Drawn(truncated) => truncated.at(0.0),
+            Self::Seen(file) => file.lengths().first().copied().unwrap_or(0),
+        }
+    }
+}
 
 /// A distribution of lengths, cut to `min..=max` by redrawing.
 pub(crate) struct Truncated {
     quantile: Quantile,
     min: u32,
     max: u32,
+    is_skewed: bool,
 }
 
 enum Quantile {
     Constant(f64),
     Drawn { distribution: Box<dyn ContinuousCDF<f64, f64>>, below: f64, mass: f64 },
+}
+
+impl Quantile {
+    /// The value below which a share `level` (0 to 1) of all lies.
+    fn at(&self, level: f64) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            // Rounding could lead past 1, where `inverse_cdf` panics.
+            Self::Drawn { distribution, below, mass } => distribution.inverse_cdf((below + level * mass).min(1.0)),
+        }
+    }
 }
 
 impl Truncated {
@@ -55,40 +110,48 @@ impl Truncated {
             }
             Quantile::Drawn { distribution, below, mass }
         };
-        Ok(Self { quantile, min, max })
+        Ok(Self { quantile, min, max, is_skewed: shape == Shape::Lognormal })
     }
 
     /// The length below which a share `level` (0 to 1) of all lengths lies.
     fn at(&self, level: f64) -> u32 {
-        let tokens = match &self.quantile {
-            Quantile::Constant(tokens) => *tokens,
-            Quantile::Drawn { distribution, below, mass } => {
-                // Rounding could lead past 1, where `inverse_cdf` panics.
-                distribution.inverse_cdf((below + level * mass).min(1.0))
-            }
-        };
         // Rounding of the truncation's edges alone can leave the range.
-        (tokens.round() as u32).clamp(self.min, self.max)
-    }
-
-    /// The first `count` lengths of a purpose's stream.
-    ///
-    /// Each block of [`BLOCK`] takes one draw from every tenth of the distribution, in random order. Any run
-    /// of blocks so has a mean much closer to the distribution's than free draws would.
-    pub(crate) fn draw(&self, seed: u64, purpose: Purpose, count: u32) -> impl Iterator<Item = u32> {
-        let blocks = u64::from(count.div_ceil(BLOCK));
-        let block = move |part| {
-            let mut draws = Draws::new(seed, purpose, part);
-            let mut strata: Vec<u32> = (0..BLOCK).collect();
-            draws.shuffle(&mut strata);
-            strata.into_iter().map(move |stratum| self.at((f64::from(stratum) + draws.unit()) / f64::from(BLOCK)))
-        };
-        (0..blocks).flat_map(block).take(count as usize)
+        (self.quantile.at(level).round() as u32).clamp(self.min, self.max)
     }
 }
 
-/// The length that stands for a whole distribution: its mean, brought into its bounds.
-pub(crate) fn typical(length: &Length) -> u32 {
+/// A distribution of times, redrawn where negative.
+pub(crate) struct Times(Quantile);
+
+impl Times {
+    /// The one that `prompts.think` asks for.
+    pub(crate) fn new(key: &'static str, latency: &Latency) -> Result<Self, PlanError> {
+        let (mean, stddev) = (latency.mean.0 as f64, latency.stddev.0 as f64);
+        let wrong = PlanError::Time { key, mean: latency.mean, stddev: latency.stddev };
+        if mean < 0.0 || stddev < 0.0 {
+            return Err(wrong);
+        }
+        if stddev == 0.0 || mean == 0.0 {
+            return Ok(Self(Quantile::Constant(mean)));
+        }
+        let distribution = shaped(latency.shape, mean, stddev).ok_or(wrong)?;
+        let below = distribution.cdf(0.0);
+        Ok(Self(Quantile::Drawn { distribution, below, mass: 1.0 - below }))
+    }
+
+    /// Times without end.
+    pub(crate) fn draw(&self, stream: Stream) -> impl Iterator<Item = Nanos> {
+        levels(stream).map(|level| Nanos(self.0.at(level).round().max(0.0) as i64))
+    }
+}
+
+/// The length that stands for a whole distribution: its mean, brought into its bounds; of lengths seen before their
+/// mean.
+pub(crate) fn typical(length: &Length, seen: Option<&LengthFile>) -> u32 {
+    if let Some(file) = seen {
+        let sum: u64 = file.lengths().iter().map(|length| u64::from(*length)).sum();
+        return (sum as f64 / file.lengths().len() as f64).round() as u32;
+    }
     // Not `clamp`, which panics where the bounds are out of order.
     (length.mean.round() as u32).max(length.min).min(length.max)
 }

@@ -33,9 +33,9 @@ impl Nonces {
         Self { words: WORDS.split_whitespace().collect(), start }
     }
 
-    /// The nonce of a number. Within a run no two share one.
-    pub(crate) fn get(&self, phase: Phase, number: u32) -> String {
-        let number = (phase as u64) << 32 | u64::from(number);
+    /// The nonce of a number. Within a run no two share one, up to 32,768 scenarios.
+    pub(crate) fn get(&self, phase: Phase, scenario: u16, number: u32) -> String {
+        let number = u64::from(scenario) << 33 | (phase as u64) << 32 | u64::from(number);
         let bits = self.start.wrapping_add(number.wrapping_mul(STEP)) & MASK;
         let bytes = bits.to_be_bytes().into_iter().skip(8 - LENGTH as usize);
         let words: Vec<&str> = bytes.filter_map(|byte| self.words.get(usize::from(byte)).copied()).collect();
@@ -62,7 +62,7 @@ mod tests {
     fn the_leading_words_are_spread_evenly() {
         let nonces = Nonces::new("run");
         let leading = |words: usize, count: u32| {
-            let nonces = (0..count).map(|number| nonces.get(Phase::Measured, number));
+            let nonces = (0..count).map(|number| nonces.get(Phase::Measured, 0, number));
             nonces.map(|nonce| nonce.split(' ').take(words).collect::<Vec<_>>().join(" ")).collect::<HashSet<_>>().len()
         };
         assert!(leading(1, 100) >= 95, "{}", leading(1, 100));
@@ -70,8 +70,17 @@ mod tests {
     }
 
     #[test]
+    fn phases_and_scenarios_differ() {
+        let nonces = Nonces::new("run");
+        let phases = [Phase::Measured, Phase::Warmup];
+        let all = phases
+            .map(|phase| [0, 1, 2, 32_767].map(|scenario| [0, 1, u32::MAX].map(|i| nonces.get(phase, scenario, i))));
+        assert_eq!(all.iter().flatten().flatten().collect::<HashSet<_>>().len(), 24);
+    }
+
+    #[test]
     fn runs_differ() {
-        let of = |run: &str| (0..1000).map(|i| Nonces::new(run).get(Phase::Measured, i)).collect::<HashSet<_>>();
+        let of = |run: &str| (0..1000).map(|i| Nonces::new(run).get(Phase::Measured, 0, i)).collect::<HashSet<_>>();
         assert!(of("a").is_disjoint(&of("b")));
     }
 }

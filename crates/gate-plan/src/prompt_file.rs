@@ -1,11 +1,13 @@
-//! Prompts from a JSON Lines file.
+//! Prompts from a file.
 
-use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use gate_model::{Message, Role};
+use gate_model::{Image, Message, PromptFormat, Role};
 use serde_json::{Map, Value};
+
+use crate::dataset;
+use crate::lengths::most;
 
 /// How much of a wrong value is shown, in characters.
 const SHOWN: usize = 60;
@@ -25,14 +27,42 @@ pub struct PromptRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptFile {
     rows: Arc<[PromptRow]>,
+    format: PromptFormat,
 }
 
-/// Why a text is not a prompt file. Every error names the line, and the field where one is wrong.
+/// Why a text is not a prompt file. Every error names the line (of a JSON list the item), and the field where one is
+/// wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptFileError {
     /// No row at all.
     #[error("the file holds no prompt: it has one JSON object a line, such as `{{\"prompt\": \"…\"}}`")]
     Empty,
+    /// A data set without a prompt.
+    #[error("the file holds no prompt: {expected}")]
+    NoPrompts {
+        /// What it must hold.
+        expected: &'static str,
+    },
+    /// A text that is not JSON, or not of the list that is needed.
+    #[error("the file is not {expected}: {message}")]
+    NotAList {
+        /// What it must be.
+        expected: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// An item of a list that has a field of the wrong kind.
+    #[error("conversation {item}: `{field}` is {found}, and must be {expected}")]
+    WrongItem {
+        /// The item, from 1.
+        item: usize,
+        /// The field, such as `conversations[0].value`.
+        field: String,
+        /// What stands there, shortened.
+        found: String,
+        /// What it must be.
+        expected: &'static str,
+    },
     /// A line that is not a JSON object.
     #[error("line {line} is not a JSON object: {message}; write each prompt on one line, as `{{\"prompt\": \"…\"}}`")]
     NotAnObject {
@@ -95,18 +125,44 @@ impl PromptRow {
 }
 
 impl PromptFile {
-    /// Reads a JSON Lines text: one object a line, blank lines skipped. A row is `{"prompt": "…"}`,
-    /// `{"text": "…"}` or `{"messages": [{"role": "system|user|assistant", "content": "…"}, …]}`, and may have
-    /// `"output_tokens": N`. Other fields are ignored, and null counts as absent.
+    /// Reads a text of a format:
+    ///
+    /// - [`PromptFormat::Rows`]: one JSON object a line, blank lines skipped: `{"prompt": "…"}`, `{"text": "…"}` or
+    ///   `{"messages": [{"role": "system|user|assistant", "content": "…"}, …]}`, and may have `"output_tokens": N`.
+    ///   Other fields are ignored, and null counts as absent.
+    /// - [`PromptFormat::Sharegpt`]: a JSON list of `{"conversations": [{"from": "human|gpt|…", "value": "…"}, …]}`, or
+    ///   such objects one after another. One in which nobody asks anything is left out.
+    /// - [`PromptFormat::Openai`]: a JSON object a line with `messages`, alone or under `body`, and `max_tokens` (or
+    ///   `max_completion_tokens`) for its output tokens. Texts and images are kept; tool calls and their results are
+    ///   left out, and so are answers at the end, which are what training is to teach.
+    /// - [`PromptFormat::Humaneval`]: a JSON object a line with `prompt`.
+    /// - [`PromptFormat::Text`]: paragraphs with blank lines between them.
     ///
     /// # Errors
     ///
     /// [`PromptFileError`] for the first row that is wrong, also past those a plan needs.
-    pub fn parse(text: &str) -> Result<Self, PromptFileError> {
+    pub fn parse(text: &str, format: PromptFormat) -> Result<Self, PromptFileError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let rows: Arc<[PromptRow]> = lines.map(|(line, text)| row(line, text)).collect::<Result<_, _>>()?;
-        if rows.is_empty() { Err(PromptFileError::Empty) } else { Ok(Self { rows }) }
+        let rows: Arc<[PromptRow]> = match format {
+            PromptFormat::Rows => lines(text).map(|(line, text)| row(line, text)).collect::<Result<_, _>>()?,
+            PromptFormat::Sharegpt => dataset::sharegpt(text)?.into(),
+            PromptFormat::Openai => dataset::openai(text)?.into(),
+            PromptFormat::Humaneval => dataset::humaneval(text)?.into(),
+            PromptFormat::Text => dataset::paragraphs(text).into(),
+        };
+        if !rows.is_empty() {
+            return Ok(Self { rows, format });
+        }
+        Err(match dataset::expected(format) {
+            None => PromptFileError::Empty,
+            Some(expected) => PromptFileError::NoPrompts { expected },
+        })
+    }
+
+    /// What the file is.
+    #[must_use]
+    pub fn format(&self) -> PromptFormat {
+        self.format
     }
 
     /// The rows, in the file's order.
@@ -114,47 +170,51 @@ impl PromptFile {
     pub fn rows(&self) -> &[PromptRow] {
         &self.rows
     }
-
-    /// How many of the first `count` rows have the same messages as an earlier one.
-    #[must_use]
-    pub fn repeats(&self, count: u32) -> u32 {
-        let rows = self.measured(count);
-        let distinct: HashSet<_> = rows.iter().map(identity).collect();
-        u32::try_from(rows.len() - distinct.len()).unwrap_or(u32::MAX)
-    }
-
-    /// The first `count` rows, or all there are.
-    pub(crate) fn measured(&self, count: u32) -> &[PromptRow] {
-        self.rows.get(..count as usize).unwrap_or(&self.rows)
-    }
-
-    /// The last `count` rows, or all there are. Taken from the end, they are the same for any number of measured ones.
-    pub(crate) fn warmup(&self, count: u32) -> &[PromptRow] {
-        let start = self.rows.len().saturating_sub(count as usize);
-        self.rows.get(start..).unwrap_or_default()
-    }
 }
 
 /// What makes two rows the same prompt.
-fn identity(row: &PromptRow) -> Vec<(Discriminant<Role>, &str)> {
-    row.messages.iter().map(|message| (discriminant(&message.role), message.text.as_str())).collect()
+pub(crate) fn identity(row: &PromptRow) -> Vec<(Discriminant<Role>, &str, Vec<&str>)> {
+    row.messages
+        .iter()
+        .map(|message| {
+            let images = message.images.iter().map(content).collect();
+            (discriminant(&message.role), message.text.as_str(), images)
+        })
+        .collect()
+}
+
+fn content(image: &Image) -> &str {
+    match image {
+        Image::Url(url) => url,
+        Image::Inline { base64, .. } => base64,
+    }
+}
+
+/// The lines with something on them, each with its number from 1.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// The fields of a line's JSON object.
+pub(crate) fn fields(line: usize, text: &str) -> Result<Map<String, Value>, PromptFileError> {
+    let not_an_object = |message: String| PromptFileError::NotAnObject { line, message };
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(other) => Err(not_an_object(format!("it is {}", shown(Some(&other))))),
+        Err(error) => Err(not_an_object(without_line(&error))),
+    }
 }
 
 /// Reads one line.
 fn row(line: usize, text: &str) -> Result<PromptRow, PromptFileError> {
-    let not_an_object = |message: String| PromptFileError::NotAnObject { line, message };
-    let fields = match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(other) => return Err(not_an_object(format!("it is {}", shown(Some(&other))))),
-        Err(error) => return Err(not_an_object(without_line(&error))),
-    };
+    let fields = fields(line, text)?;
     let mut prompts = ["prompt", "text", "messages"].into_iter().filter(|field| get(&fields, field).is_some());
     let messages = match (prompts.next(), prompts.next()) {
         (None, _) => return Err(PromptFileError::NoPrompt { line }),
         (Some(first), Some(second)) => return Err(PromptFileError::TwoPrompts { line, first, second }),
         (Some("messages"), None) => messages(line, get(&fields, "messages"))?,
         (Some(field), None) => {
-            vec![Message { role: Role::User, text: nonblank(line, field, get(&fields, field))? }]
+            vec![Message::new(Role::User, nonblank(line, field, get(&fields, field))?)]
         }
     };
     Ok(PromptRow { messages, output_tokens: output_tokens(line, &fields)? })
@@ -185,10 +245,10 @@ fn message(line: usize, place: &str, value: &Value) -> Result<Message, PromptFil
             return Err(wrong(line, &format!("{place}.role"), role, roles));
         }
     };
-    Ok(Message { role, text: nonblank(line, &format!("{place}.content"), get(fields, "content"))? })
+    Ok(Message::new(role, nonblank(line, &format!("{place}.content"), get(fields, "content"))?))
 }
 
-fn nonblank(line: usize, field: &str, value: Option<&Value>) -> Result<String, PromptFileError> {
+pub(crate) fn nonblank(line: usize, field: &str, value: Option<&Value>) -> Result<String, PromptFileError> {
     let text = value.and_then(Value::as_str).ok_or_else(|| wrong(line, field, value, TEXT))?;
     if text.trim().is_empty() {
         return Err(PromptFileError::Blank { line, field: field.to_owned() });
@@ -199,21 +259,21 @@ fn nonblank(line: usize, field: &str, value: Option<&Value>) -> Result<String, P
 fn output_tokens(line: usize, fields: &Map<String, Value>) -> Result<Option<u32>, PromptFileError> {
     let field = "output_tokens";
     let Some(value) = get(fields, field) else { return Ok(None) };
-    let tokens = value.as_u64().and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0);
-    tokens.map(Some).ok_or_else(|| wrong(line, field, Some(value), "a whole number of tokens, at least 1"))
+    let tokens = value.as_u64().and_then(most).filter(|tokens| *tokens > 0);
+    tokens.map(Some).ok_or_else(|| wrong(line, field, Some(value), "a whole number of tokens, from 1 to 10,000,000"))
 }
 
 /// The field's value; `None` where it is absent or null.
-fn get<'a>(fields: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
+pub(crate) fn get<'a>(fields: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
     fields.get(field).filter(|value| !value.is_null())
 }
 
-fn wrong(line: usize, field: &str, found: Option<&Value>, expected: &'static str) -> PromptFileError {
+pub(crate) fn wrong(line: usize, field: &str, found: Option<&Value>, expected: &'static str) -> PromptFileError {
     PromptFileError::Wrong { line, field: field.to_owned(), found: shown(found), expected }
 }
 
 /// A value as a message shows it, shortened.
-fn shown(value: Option<&Value>) -> String {
+pub(crate) fn shown(value: Option<&Value>) -> String {
     match value {
         None => "missing".to_owned(),
         Some(Value::Array(list)) if list.is_empty() => "an empty list".to_owned(),

@@ -1,6 +1,7 @@
 //! Passages of natural text, cut and recombined from embedded prose.
 
 use crate::draw::Draws;
+use crate::ruler::Ruler;
 
 /// Sentences taken in a row from one place, at most.
 const RUN: usize = 6;
@@ -10,7 +11,7 @@ const ONE_SENTENCE: u64 = 50_000;
 
 struct Sentence {
     text: &'static str,
-    /// Its length by the estimate, in thousandths of a token.
+    /// Its length, in thousandths of a token.
     cost: u64,
 }
 
@@ -20,16 +21,17 @@ pub(crate) struct Prose {
     sentences: Vec<Sentence>,
     /// Positions in `sentences`, shortest sentence first.
     by_cost: Vec<usize>,
+    line_break: u64,
 }
 
 impl Prose {
     /// Reads a text with one sentence a line.
-    pub(crate) fn new(text: &'static str) -> Self {
+    pub(crate) fn new(text: &'static str, ruler: &Ruler) -> Self {
         let sentences: Vec<Sentence> =
-            text.lines().map(|text| Sentence { text, cost: gate_tokens::thousandths(text) }).collect();
+            text.lines().map(|text| Sentence { text, cost: ruler.added(" ", text) }).collect();
         let mut by_cost: Vec<usize> = (0..sentences.len()).collect();
         by_cost.sort_by_key(|&position| sentences.get(position).map(|sentence| sentence.cost));
-        Self { sentences, by_cost }
+        Self { sentences, by_cost, line_break: ruler.line_break() }
     }
 
     /// The length of the shortest passage, in thousandths of a token.
@@ -46,14 +48,14 @@ impl Prose {
         while left > ONE_SENTENCE {
             let start = draws.below(self.sentences.len());
             for (position, sentence) in self.sentences.iter().skip(start).take(RUN).enumerate() {
-                let separator = match position {
-                    _ if text.is_empty() => "",
-                    0 => "\n",
-                    _ => " ",
+                let (separator, between) = match position {
+                    _ if text.is_empty() => ("", 0),
+                    0 => ("\n", self.line_break),
+                    _ => (" ", 0),
                 };
-                let cost = sentence.cost + gate_tokens::thousandths(separator);
+                let cost = sentence.cost + between;
                 // What is left must hold a line break and a last sentence.
-                if cost + gate_tokens::LINE_BREAK + self.shortest() > left {
+                if cost + self.line_break + self.shortest() > left {
                     break;
                 }
                 text.push_str(separator);
@@ -63,7 +65,7 @@ impl Prose {
         }
         if !text.is_empty() {
             text.push('\n');
-            left = left.saturating_sub(gate_tokens::LINE_BREAK);
+            left = left.saturating_sub(self.line_break);
         }
         text.push_str(self.closest(draws, left));
         text

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod support {
     use gate_model::{Arm, Endpoint, GateSpec, Iterations, Plan, PlannedRequest, Target};
+    use gate_plan::{Extent, Files, PlanError, PromptFile};
 
     pub(crate) fn spec(seed: u64) -> GateSpec {
         let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
@@ -18,7 +19,23 @@ mod support {
     }
 
     pub(crate) fn plan(spec: &GateSpec) -> Plan {
-        gate_plan::plan(spec, &spec.load.iterations.looks(), None).unwrap()
+        gate_plan::plans(spec, Extent::Extended, &[]).unwrap().remove(0)
+    }
+
+    /// The plan judged at these sizes.
+    pub(crate) fn at(spec: &GateSpec, looks: &[u32], files: &[Files]) -> Result<Plan, PlanError> {
+        let mut spec = spec.clone();
+        spec.load.iterations = match *looks {
+            [first, last] => Iterations::Range { first, last, extend: None },
+            [first, last, extend] => Iterations::Range { first, last, extend: Some(extend) },
+            _ => Iterations::Fixed(looks[0]),
+        };
+        gate_plan::plans(&spec, Extent::Extended, files).map(|mut plans| plans.remove(0))
+    }
+
+    /// A prompt file alone.
+    pub(crate) fn only(file: &PromptFile) -> [Files; 1] {
+        [Files { prompts: Some(file.clone()), ..Files::default() }]
     }
 
     /// An arm's requests, as they stand in a plan without another.
@@ -36,10 +53,14 @@ mod support {
 
 #[cfg(test)]
 mod plans {
-    use gate_model::{Arm, Arrivals, Nanos, Pace, PerSecond, Plan};
-    use gate_plan::{PlanError, PromptFile, totals};
+    use gate_model::{Arm, Arrivals, Nanos, Pace, PerSecond, Plan, PromptFormat};
+    use gate_plan::{PlanError, PromptFile};
 
-    use crate::support::{beside, of, plan, spec};
+    use crate::support::{at, beside, of, only, plan, spec};
+
+    fn totals(plan: &Plan) -> gate_plan::Totals {
+        gate_plan::totals(std::slice::from_ref(plan), &spec(0))
+    }
 
     /// Which arm comes first in each pair.
     fn order(plan: &Plan) -> Vec<Arm> {
@@ -97,8 +118,8 @@ mod plans {
     #[test]
     fn a_longer_plan_begins_as_the_shorter_one() {
         let spec = beside(spec(7));
-        let long = gate_plan::plan(&spec, &[30, 50, 100], None).unwrap();
-        let short = gate_plan::plan(&spec, &[30, 50], None).unwrap();
+        let long = at(&spec, &[30, 50, 100], &[]).unwrap();
+        let short = at(&spec, &[30, 50], &[]).unwrap();
         assert_eq!((short.warmup, &short.requests[..]), (long.warmup, &long.requests[..100]));
     }
 
@@ -115,7 +136,7 @@ mod plans {
     #[test]
     fn the_worst_case_is_that_of_both() {
         let (alone, both) = (totals(&plan(&spec(1))), totals(&plan(&beside(spec(1)))));
-        assert_eq!((both.requests, both.warmup), (2 * alone.requests, 2 * alone.warmup));
+        assert_eq!((alone.requests, both.requests), (105, 210));
         assert_eq!((both.input_tokens, both.output_tokens), (2 * alone.input_tokens, 2 * alone.output_tokens));
     }
 
@@ -125,14 +146,14 @@ mod plans {
         spec.load.warmup = 2;
         let rows = |count: u32| {
             let row = |number| format!("{{\"prompt\": \"{}\"}}\n", "a ".repeat(number as usize + 1));
-            PromptFile::parse(&(0..count).map(row).collect::<String>()).unwrap()
+            PromptFile::parse(&(0..count).map(row).collect::<String>(), PromptFormat::Rows).unwrap()
         };
-        let plan = gate_plan::plan(&spec, &[4], Some(&rows(6))).unwrap();
+        let plan = at(&spec, &[4], &only(&rows(6))).unwrap();
         let inputs =
             |requests: &[gate_model::PlannedRequest]| requests.iter().map(|r| r.input_tokens).collect::<Vec<_>>();
         assert_eq!(inputs(&plan.requests), [1, 1, 2, 2, 3, 3, 4, 4]);
         assert_eq!(inputs(&plan.warmup), [5, 5, 6, 6]);
-        let error = gate_plan::plan(&spec, &[4], Some(&rows(5))).unwrap_err();
+        let error = at(&spec, &[4], &only(&rows(5))).unwrap_err();
         assert_eq!(error, PlanError::TooFewRows { rows: 5, measured: 4, warmup: 2 });
     }
 }
@@ -141,16 +162,16 @@ mod plans {
 mod prompts {
     use std::collections::HashSet;
 
-    use gate_model::{Arm, Cache, Plan, PlannedRequest, Prompt, Prompts};
+    use gate_model::{Arm, Cache, Plan, PlannedRequest, Prompt, PromptFormat, Prompts};
     use gate_plan::{PromptFile, SpecPrompts};
 
-    use crate::support::{beside, plan, spec};
+    use crate::support::{at, beside, only, plan, spec};
 
     type Say = fn(&SpecPrompts, &PlannedRequest) -> Prompt;
 
     /// Asserts that the two of each pair say the same, and no two pairs do; gives what is said.
     fn said(prompts: &SpecPrompts, plan: &Plan) -> Vec<Prompt> {
-        let (measured, warmup): (Say, Say) = (SpecPrompts::measured, SpecPrompts::warmup);
+        let (measured, warmup): (Say, Say) = (|prompts, request| prompts.measured(request, &[]), SpecPrompts::warmup);
         let mut said = Vec::new();
         for (requests, say) in [(&plan.requests, measured), (&plan.warmup, warmup)] {
             for two in requests.chunks(2) {
@@ -166,10 +187,10 @@ mod prompts {
     #[test]
     fn a_pair_says_what_its_request_alone_would_say() {
         let (alone, both) = (spec(4), beside(spec(4)));
-        let prompts = SpecPrompts::new(&both, "run", None);
+        let prompts = SpecPrompts::new(&both, "run", &[]);
         let (alone, plan) = (plan(&alone), plan(&both));
         let said_alone: Vec<_> = {
-            let measured = alone.requests.iter().map(|request| prompts.measured(request));
+            let measured = alone.requests.iter().map(|request| prompts.measured(request, &[]));
             measured.chain(alone.warmup.iter().map(|request| prompts.warmup(request))).collect()
         };
         assert_eq!(said(&prompts, &plan), said_alone);
@@ -183,16 +204,16 @@ mod prompts {
         let mut spec = beside(spec(4));
         spec.load.warmup = 3;
         let rows: String = (0..20).map(|row| format!("{{\"prompt\": \"row {row}\"}}\n")).collect();
-        let file = PromptFile::parse(&rows).unwrap();
-        let plan = gate_plan::plan(&spec, &[8], Some(&file)).unwrap();
+        let file = PromptFile::parse(&rows, PromptFormat::Rows).unwrap();
+        let plan = at(&spec, &[8], &only(&file)).unwrap();
         for cache in [Cache::Bust, Cache::Warm] {
             spec.prompts.cache = cache;
-            said(&SpecPrompts::new(&spec, "run", Some(&file)), &plan);
+            said(&SpecPrompts::new(&spec, "run", &only(&file)), &plan);
         }
         let rows = |arm: Arm| {
-            let prompts = SpecPrompts::new(&spec, "run", Some(&file));
+            let prompts = SpecPrompts::new(&spec, "run", &only(&file));
             let own = plan.requests.iter().filter(|request| request.arm == arm);
-            own.map(|request| prompts.measured(request).messages[0].text.clone()).collect::<Vec<_>>()
+            own.map(|request| prompts.measured(request, &[]).messages[0].text.clone()).collect::<Vec<_>>()
         };
         assert_eq!(rows(Arm::Target), (0..8).map(|row| format!("row {row}")).collect::<Vec<_>>());
         assert_eq!(rows(Arm::Target), rows(Arm::Reference));

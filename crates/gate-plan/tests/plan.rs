@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 mod support {
-    use gate_model::{Endpoint, GateSpec, Plan, PlannedRequest, Prompt, Prompts};
-    use gate_plan::SpecPrompts;
+    use gate_model::{Endpoint, GateSpec, Iterations, Plan, PlannedRequest, Prompt, Prompts};
+    use gate_plan::{Extent, PlanError, SpecPrompts};
 
     pub(crate) fn spec(seed: u64) -> GateSpec {
         let mut spec = GateSpec::new("chat", Endpoint::Url("http://127.0.0.1:8000/v1".to_owned()));
@@ -12,7 +12,18 @@ mod support {
     }
 
     pub(crate) fn plan(spec: &GateSpec) -> Plan {
-        gate_plan::plan(spec, &spec.load.iterations.looks(), None).unwrap()
+        gate_plan::plans(spec, Extent::Extended, &[]).unwrap().remove(0)
+    }
+
+    /// The plan judged at these sizes.
+    pub(crate) fn at(spec: &GateSpec, looks: &[u32]) -> Result<Plan, PlanError> {
+        let mut spec = spec.clone();
+        spec.load.iterations = match *looks {
+            [first, last] => Iterations::Range { first, last, extend: None },
+            [first, last, extend] => Iterations::Range { first, last, extend: Some(extend) },
+            _ => Iterations::Fixed(looks[0]),
+        };
+        gate_plan::plans(&spec, Extent::Extended, &[]).map(|mut plans| plans.remove(0))
     }
 
     pub(crate) fn request(index: u32, input_tokens: u32) -> PlannedRequest {
@@ -26,7 +37,7 @@ mod support {
 
     /// The text of every request, measured ones first.
     pub(crate) fn texts(prompts: &SpecPrompts, plan: &Plan) -> Vec<String> {
-        let measured = plan.requests.iter().map(|request| prompts.measured(request));
+        let measured = plan.requests.iter().map(|request| prompts.measured(request, &[]));
         let warmup = plan.warmup.iter().map(|request| prompts.warmup(request));
         measured.chain(warmup).map(|prompt| text(&prompt).to_owned()).collect()
     }
@@ -44,9 +55,14 @@ mod support {
 #[cfg(test)]
 mod plans {
     use gate_model::{Api, Arrivals, Cache, GateSpec, Iterations, Nanos, Pace, PerSecond, PlannedRequest, Shape};
-    use gate_plan::{PlanError, Totals, totals};
+    use gate_plan::{Extent, PlanError, Totals};
+    use serde_json::json;
 
-    use crate::support::{hex_digest, plan, spec};
+    use crate::support::{at, hex_digest, plan, spec};
+
+    fn totals(plan: &gate_model::Plan) -> Totals {
+        gate_plan::totals(std::slice::from_ref(plan), &spec(0))
+    }
 
     fn open(rate: f64) -> Pace {
         Pace::Open { rate: PerSecond(rate), cap: None }
@@ -54,17 +70,34 @@ mod plans {
 
     #[test]
     fn a_seed_gives_these_bytes_for_ever() {
-        let digest = |seed| hex_digest(&serde_json::to_vec(&plan(&spec(seed))).unwrap());
+        let request = |r: &PlannedRequest| {
+            json!({
+                "index": r.index, "scenario": r.scenario, "arm": r.arm, "pair": r.pair, "turn": r.turn, "at": r.at,
+                "input_tokens": r.input_tokens, "output_tokens": r.output_tokens,
+            })
+        };
+        let digest = |seed| {
+            let plan = plan(&spec(seed));
+            let requests = |requests: &[PlannedRequest]| requests.iter().map(request).collect::<Vec<_>>();
+            let plan = json!({
+                "schema": plan.schema, "seed": plan.seed, "scenarios": plan.scenarios, "looks": plan.looks,
+                "warmup": requests(&plan.warmup), "requests": requests(&plan.requests),
+            });
+            hex_digest(&serde_json::to_vec(&plan).unwrap())
+        };
         assert_eq!(digest(0), "1989b94fd3a2c1b80af3312425fb3035c3ed59e4eb6c2e1a2123547c067837e8");
         assert_ne!(digest(1), digest(0));
+        let plan = plan(&spec(0));
+        assert_eq!((plan.whole, plan.first, plan.section, plan.shard), (100, 0, 0, None));
+        assert_eq!(plan.digest.as_deref(), Some("ba78503a5dd498fd2e62260fec1c6c65cd141de37d21d57c8a1be0a99467afe5"));
     }
 
     #[test]
     fn a_longer_plan_begins_as_the_shorter_one() {
         let spec = spec(7);
-        let long = gate_plan::plan(&spec, &[30, 50, 100], None).unwrap();
+        let long = at(&spec, &[30, 50, 100]).unwrap();
         for looks in [&[30, 50][..], &[7], &[99]] {
-            let short = gate_plan::plan(&spec, looks, None).unwrap();
+            let short = at(&spec, looks).unwrap();
             assert_eq!(short.looks, looks);
             assert_eq!(short.warmup, long.warmup);
             assert_eq!(short.requests, long.requests[..short.requests.len()]);
@@ -219,7 +252,7 @@ mod plans {
         for length in [&mut spec.prompts.input_tokens, &mut spec.prompts.output_tokens] {
             (length.mean, length.stddev) = (100.0, 0.0);
         }
-        let expected = Totals { requests: 100, warmup: 5, input_tokens: 10_500, output_tokens: 10_500 };
+        let expected = Totals { requests: 105, input_tokens: 10_500, output_tokens: 10_500, cost: None };
         assert_eq!(totals(&plan(&spec)), expected);
     }
 
@@ -228,7 +261,7 @@ mod plans {
         let fails = |change: fn(&mut GateSpec)| {
             let mut spec = spec(0);
             change(&mut spec);
-            gate_plan::plan(&spec, &spec.load.iterations.looks(), None).unwrap_err().to_string()
+            gate_plan::plans(&spec, Extent::Extended, &[]).unwrap_err().to_string()
         };
         let messages = [
             fails(|spec| spec.prompts.input_tokens.min = 1400),
@@ -259,8 +292,8 @@ mod plans {
             "`load.warmup` is 1000001, more than the 1000000 requests a plan holds: lower it",
         ];
         assert_eq!(messages, expected);
-        for looks in [&[][..], &[0], &[30, 30], &[50, 30]] {
-            let error = gate_plan::plan(&spec(0), looks, None).unwrap_err();
+        for looks in [&[0][..], &[0, 30], &[50, 30]] {
+            let error = at(&spec(0), looks).unwrap_err();
             assert_eq!(error, PlanError::Looks { looks: looks.to_vec() });
         }
     }
@@ -274,7 +307,7 @@ mod plans {
                 let mut spec = spec(0);
                 let length = &mut spec.prompts.input_tokens;
                 (length.mean, length.stddev, length.min, length.max, length.shape) = (mean, stddev, min, max, shape);
-                if let Ok(plan) = gate_plan::plan(&spec, &[20], None) {
+                if let Ok(plan) = at(&spec, &[20]) {
                     assert!(plan.requests.iter().all(|request| (min..=max).contains(&request.input_tokens)));
                     assert!(totals(&plan).input_tokens > 0);
                 }
@@ -295,10 +328,10 @@ mod prompts {
     #[test]
     fn a_prompt_has_about_its_planned_tokens() {
         for seed in [0, 1, 2] {
-            let prompts = SpecPrompts::new(&spec(seed), "run", None);
+            let prompts = SpecPrompts::new(&spec(seed), "run", &[]);
             for (index, planned) in (1..400).chain((400..2100).step_by(7)).chain([5000, 20_000]).enumerate() {
                 let request = request(index as u32, planned);
-                for prompt in [prompts.measured(&request), prompts.warmup(&request)] {
+                for prompt in [prompts.measured(&request, &[]), prompts.warmup(&request)] {
                     let tokens = gate_tokens::estimate(text(&prompt));
                     // Between the shortest message and one with a passage, only so many lengths exist.
                     let off = tokens.abs_diff(planned.max(13));
@@ -311,12 +344,12 @@ mod prompts {
     #[test]
     fn equal_seed_and_index_give_equal_text_apart_from_the_nonce() {
         let spec = spec(9);
-        let (one, other) = (SpecPrompts::new(&spec, "one", None), SpecPrompts::new(&spec, "other", None));
+        let (one, other) = (SpecPrompts::new(&spec, "one", &[]), SpecPrompts::new(&spec, "other", &[]));
         for request in &plan(&spec).requests {
-            let (left, right) = (one.measured(request), other.measured(request));
+            let (left, right) = (one.measured(request, &[]), other.measured(request, &[]));
             assert_eq!(without_nonce(&left), without_nonce(&right));
             assert_ne!(text(&left), text(&right));
-            assert_eq!(left, SpecPrompts::new(&spec, "one", None).measured(request));
+            assert_eq!(left, SpecPrompts::new(&spec, "one", &[]).measured(request, &[]));
             assert_eq!(left.messages[0].role, Role::User);
         }
     }
@@ -324,7 +357,7 @@ mod prompts {
     #[test]
     fn no_two_requests_share_a_text_or_the_words_they_start_with() {
         let spec = spec(4);
-        let prompts = SpecPrompts::new(&spec, "run", None);
+        let prompts = SpecPrompts::new(&spec, "run", &[]);
         let all = texts(&prompts, &plan(&spec));
         let passages: HashSet<&str> = all.iter().map(|text| text.split_once('\n').unwrap().1).collect();
         assert_eq!(passages.len(), all.len());
@@ -333,22 +366,22 @@ mod prompts {
 
         // Too short for passages of their own: the nonce alone tells them apart.
         let tiny: HashSet<String> =
-            (0..5000).map(|index| text(&prompts.measured(&request(index, 5))).to_owned()).collect();
+            (0..5000).map(|index| text(&prompts.measured(&request(index, 5), &[])).to_owned()).collect();
         assert_eq!(tiny.len(), 5000);
     }
 
     #[test]
     fn both_arms_of_a_pair_get_the_same_text() {
-        let prompts = SpecPrompts::new(&spec(4), "run", None);
+        let prompts = SpecPrompts::new(&spec(4), "run", &[]);
         let (mut target, mut reference) = (request(8, 300), request(9, 300));
         (target.pair, reference.pair, reference.arm) = (Some(4), Some(4), Arm::Reference);
-        assert_eq!(prompts.measured(&target), prompts.measured(&reference));
+        assert_eq!(prompts.measured(&target, &[]), prompts.measured(&reference, &[]));
     }
 
     #[test]
     fn the_wish_names_the_planned_output() {
-        let prompts = SpecPrompts::new(&spec(4), "run", None);
-        let prompt = prompts.measured(&request(0, 100));
+        let prompts = SpecPrompts::new(&spec(4), "run", &[]);
+        let prompt = prompts.measured(&request(0, 100), &[]);
         assert!(text(&prompt).ends_with("\nContinue this text in about 150 words."), "{}", text(&prompt));
     }
 
@@ -359,7 +392,7 @@ mod prompts {
         for (cache, requests) in [(Cache::Bust, 105), (Cache::Warm, 1)] {
             spec.prompts.cache = cache;
             let plan = plan(&spec);
-            let prompts = SpecPrompts::new(&spec, "run", None);
+            let prompts = SpecPrompts::new(&spec, "run", &[]);
             let all = texts(&prompts, &plan);
             for (text, request) in all.iter().zip(plan.requests.iter().chain(&plan.warmup)) {
                 assert!(!text.contains("Continue this text") && !text.contains("Write 0"), "{text}");
@@ -367,7 +400,7 @@ mod prompts {
             }
             assert_eq!(all.iter().collect::<HashSet<_>>().len(), requests);
             // Even the shortest has a passage.
-            let shortest = prompts.measured(&PlannedRequest { output_tokens: 0, ..request(3, 1) });
+            let shortest = prompts.measured(&PlannedRequest { output_tokens: 0, ..request(3, 1) }, &[]);
             assert!(!text(&shortest).trim().is_empty());
         }
     }
@@ -381,10 +414,10 @@ mod prompts {
         assert!(measured.is_disjoint(&warmup));
 
         let spec = spec(2);
-        let prompts = SpecPrompts::new(&spec, "run", None);
+        let prompts = SpecPrompts::new(&spec, "run", &[]);
         for index in 0..50 {
             let request = request(index, 800);
-            assert!(warmup.iter().all(|sentence| !text(&prompts.measured(&request)).contains(sentence)));
+            assert!(warmup.iter().all(|sentence| !text(&prompts.measured(&request, &[])).contains(sentence)));
             assert!(measured.iter().all(|sentence| !text(&prompts.warmup(&request)).contains(sentence)));
         }
     }
@@ -392,7 +425,7 @@ mod prompts {
     #[test]
     fn a_seed_gives_these_texts_for_ever() {
         let spec = spec(0);
-        let all = texts(&SpecPrompts::new(&spec, "run", None), &plan(&spec));
+        let all = texts(&SpecPrompts::new(&spec, "run", &[]), &plan(&spec));
         assert_eq!(
             hex_digest(all.join("\n\n").as_bytes()),
             "560ae9b6a2dd0ca6f77c47d529071fc6ec7a8adeeeef5352ed366e5b566652ed"
@@ -404,14 +437,14 @@ mod prompts {
         let mut spec = spec(3);
         spec.prompts.cache = Cache::Warm;
         let plan = plan(&spec);
-        let prompts = SpecPrompts::new(&spec, "run", None);
+        let prompts = SpecPrompts::new(&spec, "run", &[]);
         prompts.fit(&[(550, 700)]);
         let all = texts(&prompts, &plan);
         assert_eq!(all.len(), 105);
         assert!(all.iter().all(|text| text == &all[0]));
         assert!(gate_tokens::estimate(&all[0]).abs_diff(550) <= 1);
         assert!(all[0].ends_with("\nContinue this text in about 150 words."), "{}", all[0]);
-        assert_eq!(all, texts(&SpecPrompts::new(&spec, "another run", None), &plan));
+        assert_eq!(all, texts(&SpecPrompts::new(&spec, "another run", &[]), &plan));
         assert!(plan.warmup.iter().chain(&plan.requests).all(|request| request.input_tokens == 550));
 
         // Everything else is as planned without it.
@@ -422,7 +455,7 @@ mod prompts {
         assert_eq!(outputs(&plan), outputs(&fresh));
 
         spec.load.seed = 4;
-        assert_ne!(all[0], texts(&SpecPrompts::new(&spec, "run", None), &plan)[0]);
+        assert_ne!(all[0], texts(&SpecPrompts::new(&spec, "run", &[]), &plan)[0]);
         spec.prompts.input_tokens.max = 400;
         assert!(crate::support::plan(&spec).requests.iter().all(|request| request.input_tokens == 400));
     }
@@ -433,11 +466,11 @@ mod prompts {
         let request = request(2, 300);
         for cache in [Cache::Bust, Cache::Warm] {
             (spec.prompts.cache, spec.prompts.system) = (cache, None);
-            let without = SpecPrompts::new(&spec, "run", None);
+            let without = SpecPrompts::new(&spec, "run", &[]);
             spec.prompts.system = Some("You are terse.".to_owned());
-            let with = SpecPrompts::new(&spec, "run", None);
+            let with = SpecPrompts::new(&spec, "run", &[]);
             for (with, without) in [
-                (with.measured(&request), without.measured(&request)),
+                (with.measured(&request, &[]), without.measured(&request, &[])),
                 (with.warmup(&request), without.warmup(&request)),
             ] {
                 let system = &with.messages[0];
@@ -462,10 +495,10 @@ mod prompts {
         for seed in 0..10 {
             let spec = spec(seed);
             let plan = plan(&spec);
-            let prompts = SpecPrompts::new(&spec, "run", None);
+            let prompts = SpecPrompts::new(&spec, "run", &[]);
             // The mean of counted ÷ planned, less 1.
             let bias = || {
-                let ratio = |r| counted(&prompts.measured(r)) as f64 / f64::from(r.input_tokens);
+                let ratio = |r| counted(&prompts.measured(r, &[])) as f64 / f64::from(r.input_tokens);
                 plan.requests.iter().map(ratio).sum::<f64>() / plan.requests.len() as f64 - 1.0
             };
             let before = bias();
@@ -477,30 +510,30 @@ mod prompts {
             assert!(after.abs() < 0.04, "{seed}: {before} became {after}");
 
             // Equal counts, equal texts; and the first fit is the one that counts.
-            let again = SpecPrompts::new(&spec, "run", None);
+            let again = SpecPrompts::new(&spec, "run", &[]);
             again.fit(&warmup);
             again.fit(&[(550, 1100)]);
             assert_eq!(texts(&again, &plan), texts(&prompts, &plan));
-            assert_eq!(again.warmup(&plan.warmup[0]), SpecPrompts::new(&spec, "run", None).warmup(&plan.warmup[0]));
+            assert_eq!(again.warmup(&plan.warmup[0]), SpecPrompts::new(&spec, "run", &[]).warmup(&plan.warmup[0]));
         }
     }
 
     #[test]
     fn without_a_count_prompts_stay_as_they_are() {
         let spec = spec(1);
-        let prompts = SpecPrompts::new(&spec, "run", None);
+        let prompts = SpecPrompts::new(&spec, "run", &[]);
         prompts.fit(&[]);
         prompts.fit(&[(550, 0)]);
-        assert_eq!(texts(&prompts, &plan(&spec)), texts(&SpecPrompts::new(&spec, "run", None), &plan(&spec)));
+        assert_eq!(texts(&prompts, &plan(&spec)), texts(&SpecPrompts::new(&spec, "run", &[]), &plan(&spec)));
     }
 
     #[test]
     fn what_a_system_prompt_adds_is_not_taken_from_the_user() {
         let mut spec = spec(1);
         spec.prompts.system = Some("Be kind. ".repeat(100));
-        let prompts = SpecPrompts::new(&spec, "run", None);
+        let prompts = SpecPrompts::new(&spec, "run", &[]);
         prompts.fit(&[(400, 800), (600, 1020)]);
-        let user = |tokens| prompts.measured(&request(0, tokens)).messages[1].text.clone();
+        let user = |tokens| prompts.measured(&request(0, tokens), &[]).messages[1].text.clone();
         for planned in [220, 550, 1100] {
             assert!(gate_tokens::estimate(&user(planned)).abs_diff(planned * 10 / 11) <= 1);
         }

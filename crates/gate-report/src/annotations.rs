@@ -3,7 +3,7 @@
 use gate_model::{CheckOutcome, CheckVerdict, Importance, Policy, Side, Verdict};
 
 use crate::escape::{self, workflow_message, workflow_property};
-use crate::words::{check_label, outcome_sentence, reasons, report_only};
+use crate::words::{check_label, of_scenario, outcome_sentence, reasons, report_only};
 
 /// How GitHub shows an annotation; it keeps only the first few of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,14 +41,19 @@ fn of_gate(verdict: &Verdict) -> Vec<(Level, String)> {
         [first, others @ ..] if matches!(first.outcome, CheckOutcome::NoBaseline { .. }) => {
             let worst = checks.iter().map(|check| level(verdict, check)).min().unwrap_or(Level::Notice);
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            vec![annotation(verdict, first, worst, &format!("{}{more}", check_label(&first.check)))]
+            vec![annotation(verdict, first, worst, &format!("{}{more}", label(verdict, first)))]
         }
         each => {
             let each = each.iter();
-            each.map(|check| annotation(verdict, check, level(verdict, check), &check_label(&check.check))).collect()
+            each.map(|check| annotation(verdict, check, level(verdict, check), &label(verdict, check))).collect()
         }
     });
     said.collect()
+}
+
+/// The check, after its scenario where there are several.
+fn label(verdict: &Verdict, check: &CheckVerdict) -> String {
+    of_scenario(verdict, check) + &check_label(&check.check)
 }
 
 fn annotation(verdict: &Verdict, check: &CheckVerdict, level: Level, about: &str) -> (Level, String) {

@@ -2,11 +2,14 @@
 
 mod steps;
 
-use gate_model::{Against, Aggregate, Direction, ErrorKind, Metric, Outcome, Percentile, Rule, Scalar, Series, Unit};
+use gate_model::{
+    Against, Aggregate, Direction, Drifting, ErrorKind, Metric, Outcome, PerRun, Percentile, Rule, Scalar, Series,
+    ServerAggregate, Unit,
+};
 
 use crate::facts::listing;
 use crate::layout::{listed, wrap};
-use crate::words::{capitalised, rule_sentence};
+use crate::words::{capitalised, rule_sentence, whole};
 pub use steps::explain_check;
 
 /// How other tools count what `tpot` and its kin are (read in their sources, 2026): tool, first token, time per
@@ -40,23 +43,29 @@ const HIGH: u32 = 90_000;
 /// What a metric means and how a check on it is decided, at most 80 columns wide. The caller knows the `rule`.
 #[must_use]
 pub fn explain(metric: Metric, rule: Rule) -> String {
-    let over = match metric {
-        Metric::Series(series, aggregate) => summary(series, aggregate),
+    let over = match (metric, whole(metric)) {
+        (Metric::Spike(_), Metric::Series(series, aggregate)) => {
+            summary(series, aggregate) + ", of the requests due inside the spike"
+        }
+        (Metric::Spike(_), _) => "the requests due inside the spike".to_owned(),
+        (_, Metric::Series(series, aggregate)) => summary(series, aggregate),
+        (Metric::Server(_, aggregate), _) => of_scrapes(aggregate).to_owned(),
         _ => String::new(),
     };
     let facts = [
-        ("is", capitalised(metric.doc())),
+        ("is", capitalised(&definition(metric))),
         ("over", over),
-        ("counts", kinds(metric)),
+        ("counts", kinds(whole(metric))),
+        ("needs", needs(metric).to_owned()),
         ("unit", unit(metric)),
         ("better", better(metric).to_owned()),
-        ("tokens", tokens(metric.needs_tokens())),
+        ("tokens", tokens(metric.needs_tokens() && !is_spent(metric))),
         ("decided", capitalised(rule_sentence(rule, None))),
         ("baseline", against(metric, Against::Baseline)),
         ("reference", against(metric, Against::Reference)),
         ("example", example(&metric.to_string(), metric)),
     ];
-    let compared = match metric {
+    let compared = match whole(metric) {
         Metric::Series(series, _) => is_per_token(series),
         Metric::Scalar(scalar) => scalar == Scalar::TpotEffective,
         _ => false,
@@ -125,20 +134,96 @@ fn summary(series: Series, aggregate: Aggregate) -> String {
     }
 }
 
+/// Whether only the server's own count of tokens will do.
+fn is_spent(metric: Metric) -> bool {
+    matches!(metric, Metric::Scalar(Scalar::Cost | Scalar::TokensSpent))
+}
+
+/// What a metric is; of a part of the run, what it is of the whole.
+fn definition(metric: Metric) -> String {
+    match metric {
+        Metric::Spike(inner) => format!("{}, of the requests due inside the spike", inner.metric().doc()),
+        Metric::Drift(Drifting::Series(series)) => {
+            format!("the {}; of {}: {}", metric.doc(), series.name(), series.doc())
+        }
+        Metric::Drift(Drifting::Server(server)) => format!("the {}; of {server}: {}", metric.doc(), server.doc()),
+        other => other.doc().to_owned(),
+    }
+}
+
+/// What a spec has to have for the metric to have a value.
+fn needs(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Scalar(Scalar::KneeRate) => {
+            "`load.pattern: {ramp: {from: 0, to: RPS, over: 15m}}` of 2 minutes and 300 requests at least, up to 1.5 \
+             times the capacity, and `slo: {…}`, which says what is good"
+        }
+        Metric::Scalar(Scalar::Recovery) => {
+            "`load.pattern: {spike: {times: 5, hold: 2m, before: 2m, after: 5m}}`, with 60 requests before the spike and \
+             long enough after it for TTFT to come back"
+        }
+        Metric::Spike(_) => "`load.pattern: {spike: {times: 5, hold: 2m, before: 2m, after: 5m}}`",
+        Metric::Drift(Drifting::Series(_)) => {
+            "`load.pattern: {soak: 4h}`; a bound over 0, since the machine itself wanders: 2 hours at 5/s find 2 %/h"
+        }
+        Metric::Drift(Drifting::Server(_)) => {
+            "`load.pattern: {soak: 4h}`, and `target.metrics: URL`, the server's Prometheus metrics"
+        }
+        Metric::Server(..) => "`target.metrics: URL`, the server's Prometheus metrics, which are read during the run",
+        Metric::Scalar(Scalar::Cost) => {
+            "`prices: {input, cached_input, output}` in dollars per million tokens, and a server that counts its tokens"
+        }
+        Metric::Scalar(Scalar::TokensSpent) => "a server that counts its tokens (`usage`)",
+        _ => "",
+    }
+}
+
+/// What a server's metric is taken over.
+fn of_scrapes(aggregate: ServerAggregate) -> &'static str {
+    match aggregate {
+        ServerAggregate::Max => "all times it was read while the load was measured, the largest",
+        ServerAggregate::Mean => "all times it was read while the load was measured, the mean",
+        ServerAggregate::Last => "the last time it was read while the load was measured",
+        ServerAggregate::Delta => "the last time it was read less the first: what a counter has counted",
+    }
+}
+
+/// Whether a metric has a value in stored runs, or in the reference, that it can be compared with.
+fn is_compared(metric: Metric, to: Against) -> bool {
+    match (metric, to) {
+        // Its own bound is a change over time already.
+        (Metric::Drift(_), _) => false,
+        // Two arms share one load, so what one pattern brings to light is of neither alone.
+        (
+            Metric::Server(..)
+            | Metric::Spike(_)
+            | Metric::Scalar(Scalar::Cost | Scalar::TokensSpent | Scalar::KneeRate | Scalar::Recovery),
+            Against::Reference,
+        ) => false,
+        _ => true,
+    }
+}
+
 /// How a check that compares the metric with stored runs, or with the reference, is decided.
 fn against(metric: Metric, to: Against) -> String {
+    if !is_compared(metric, to) {
+        return String::new();
+    }
     let rule = compared_by(metric, to);
     let bound = match (metric.unit(), metric.direction(), rule) {
         (Unit::Share, Direction::Higher, _) => ">= TO - 2pp",
         (Unit::Share, ..) => "<= TO + 1pp",
-        (Unit::Count, Direction::Lower, _) => "<= TO",
+        (Unit::Count, Direction::Lower, Rule::Counted) => "<= TO",
         (_, Direction::Lower, Rule::PairedTail | Rule::StoredTail) => "< TO + 25%",
         (_, Direction::Lower, _) => "< TO + 15%",
+        (_, Direction::Neutral, _) if matches!(metric, Metric::Server(..)) => "< TO + 15%",
         (_, Direction::Higher | Direction::Neutral, _) => ">= TO - 10%",
     };
     let how = match (rule, metric) {
         (Rule::Point, _) => "the number is shown beside theirs, and only `decide: point` decides by it",
-        (Rule::Counted, Metric::ErrorCount(_)) => "compared with how many as many requests have there",
+        (Rule::Counted, Metric::ErrorCount(_) | Metric::Spike(PerRun::ErrorCount(_))) => {
+            "compared with how many as many requests have there"
+        }
         (Rule::Counted, _) => "the two shares are compared as they are; `decide: evidence` tests them",
         (rule, _) => rule_sentence(rule, None),
     };
@@ -147,7 +232,7 @@ fn against(metric: Metric, to: Against) -> String {
 
 /// The rule of a relative check, unless `decide` says otherwise.
 fn compared_by(metric: Metric, to: Against) -> Rule {
-    match (metric, to) {
+    match (whole(metric), to) {
         (Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment, _) => Rule::Counted,
         (Metric::Series(series, _), _) if series.is_pooled() => Rule::Point,
         (Metric::Series(_, Aggregate::PercentileOfAll(_)), _) => Rule::Point,
@@ -184,6 +269,9 @@ fn unit(metric: Metric) -> String {
         Unit::PerSecond => "requests per second",
         Unit::TokensPerSecond => "tokens per second",
         Unit::Count => "a count",
+        Unit::PerHour => "growth per hour, as a share of the value",
+        Unit::Dollars => "US dollars",
+        Unit::Bytes => "bytes",
     };
     format!("{what}, written with {}", metric.unit().spellings())
 }
@@ -204,19 +292,28 @@ fn tokens(needed: bool) -> String {
 
 /// A check that a gate might have.
 fn example(name: &str, metric: Metric) -> String {
+    let metric = whole(metric);
     let per_token = matches!(metric, Metric::Series(series, _) if is_per_token(series))
         || metric == Metric::Scalar(Scalar::TpotEffective);
     let bound = match (metric.unit(), metric.direction()) {
         (Unit::Time, _) if per_token => "< 50ms",
         (Unit::Time, _) if matches!(metric, Metric::Series(Series::SendLag, _)) => "< 5ms",
         (Unit::Time, _) if is_before_the_answer(metric) => "< 50ms",
+        (Unit::Time, _) if metric == Metric::Scalar(Scalar::Recovery) => "< 60s",
         (Unit::Time, _) => "< 800ms",
         (Unit::Share, Direction::Higher) => ">= 95%",
         (Unit::Share, _) if metric == Metric::Scalar(Scalar::ClientCpu) => "< 80%",
+        (Unit::Share, _) if matches!(metric, Metric::Server(..)) => "< 85%",
         (Unit::Share, _) => "< 5%",
+        (Unit::PerHour, _) => "< 1%/h",
+        (Unit::Dollars, _) => "< $0.40",
+        (Unit::Bytes, _) => "< 60GiB",
+        (Unit::PerSecond, _) if metric == Metric::Scalar(Scalar::KneeRate) => ">= 8/s",
         (Unit::PerSecond, _) => ">= 1.5/s",
         (Unit::TokensPerSecond, _) => ">= 100tok/s",
+        (Unit::Count, _) if metric == Metric::Scalar(Scalar::TokensSpent) => "<= 200000",
         (Unit::Count, Direction::Lower) => "== 0",
+        (Unit::Count, Direction::Neutral) if matches!(metric, Metric::Server(..)) => "< 60",
         (Unit::Count, _) => ">= 100",
     };
     format!("`{name} {bound}`")

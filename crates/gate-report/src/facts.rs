@@ -1,5 +1,9 @@
 //! The facts of a run, a line each.
 
+mod scenarios;
+mod spent;
+mod tables;
+
 use gate_model::{
     Arm, Commit, Figure, Health, HttpVersion, Metric, Nanos, Outcome, OutcomeCount, Override, Pace, Quantity, Reached,
     ReferenceFacts, Series, Stamping, TokenSource, Verdict,
@@ -10,9 +14,11 @@ use crate::escape;
 use crate::layout::{JOINT, listed, wrap};
 use crate::words::{self, figure, grouped, number};
 
+pub(crate) use tables::tables;
+
 /// The facts of the run and what flags changed, as text.
 pub(crate) fn facts_text(verdict: &Verdict) -> String {
-    format!("\n{}", listing(facts(verdict)))
+    format!("\n{}{}", listing(facts(verdict)), tables::text(verdict))
 }
 
 /// The facts of the run and what flags changed, each with its name; what has nothing to say is empty.
@@ -20,8 +26,10 @@ pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let run = &verdict.run;
     let mut lines =
         vec![("target", target(verdict)), ("reference", reference(verdict)), ("requests", requests(verdict))];
-    lines.push(("figures", figures(verdict, |figure| !is_phase(figure.metric))));
-    lines.push(("phases", figures(verdict, |figure| is_phase(figure.metric))));
+    lines.extend(scenarios::scenarios(verdict));
+    lines.extend(scenarios::prompts(verdict));
+    lines.extend(figures(verdict, "figures", |figure| !is_phase(figure.metric)));
+    lines.extend(figures(verdict, "phases", |figure| is_phase(figure.metric)));
     lines.push(("tokens", tokens(&run.token_sources)));
     lines.push(("time", pace(verdict)));
     lines.push((
@@ -29,6 +37,9 @@ pub(crate) fn facts(verdict: &Verdict) -> Vec<(&'static str, String)> {
         run.cold_ttft.map_or(String::new(), |cold| format!("first request's ttft {}, not scored", time(cold))),
     ));
     lines.push(("client", client(verdict)));
+    lines.push(("its machine", spent::footprint(verdict)));
+    lines.push(("spent", spent::spent(verdict)));
+    lines.push(("shards", spent::shards(verdict)));
     if let Some(baseline) = &verdict.baseline {
         lines.push(("baseline", words::chosen(baseline, &run.started)));
         lines.push(("differs", words::differences_text(&baseline.differences)));
@@ -55,9 +66,21 @@ pub(crate) fn overrides(changes: &[Override]) -> String {
     flags.collect::<Vec<_>>().join(", ")
 }
 
-/// The figures of the target, each with the reference's own; what only the reference has stands after them.
-fn figures(verdict: &Verdict, chosen: impl Fn(&Figure) -> bool) -> String {
-    let scenarios = &verdict.run.scenarios;
+/// The figures of the target, a line for each scenario.
+fn figures(verdict: &Verdict, name: &'static str, chosen: impl Fn(&Figure) -> bool) -> Vec<(&'static str, String)> {
+    let mut scenarios: Vec<u16> = verdict.figures.iter().map(|figure| figure.scenario).collect();
+    scenarios.sort_unstable();
+    scenarios.dedup();
+    let lines = scenarios.into_iter().filter_map(|scenario| {
+        let figures = figures_of(verdict, |figure| figure.scenario == scenario && chosen(figure));
+        let of = words::scenario_name(verdict, scenario).map(|name| format!("{name}: ")).unwrap_or_default();
+        (!figures.is_empty()).then(|| of + &figures)
+    });
+    scenarios::named_once(name, lines)
+}
+
+/// The chosen figures of the target, each with the reference's own; what only the reference has stands after them.
+fn figures_of(verdict: &Verdict, chosen: impl Fn(&Figure) -> bool) -> String {
     let of_arm = |arm: Arm| verdict.figures.iter().filter(move |figure| figure.arm == arm);
     let same = |one: &Figure, other: &Figure| (one.scenario, one.metric) == (other.scenario, other.metric);
     let reference = |figure: &Figure| {
@@ -67,13 +90,11 @@ fn figures(verdict: &Verdict, chosen: impl Fn(&Figure) -> bool) -> String {
     let alone = of_arm(Arm::Reference)
         .filter(|figure| !of_arm(Arm::Target).any(|other| other.value.is_some() && same(figure, other)));
     let figures = of_arm(Arm::Target).chain(alone).filter(|figure| chosen(figure)).filter_map(|figure| {
-        let scenario = scenarios.get(usize::from(figure.scenario)).filter(|_| scenarios.len() > 1);
-        let scenario = scenario.map(|name| format!("{name} ")).unwrap_or_default();
         let beside = match figure.arm {
             Arm::Target => reference(figure).map(|value| format!(" (reference{JOINT}{value})")).unwrap_or_default(),
             Arm::Reference => " (reference)".to_owned(),
         };
-        figure.value.map(|value| format!("{scenario}{}{JOINT}{}{beside}", figure.metric, words::figure(value)))
+        figure.value.map(|value| format!("{}{JOINT}{}{beside}", figure.metric, words::figure(value)))
     });
     figures.collect::<Vec<_>>().join(", ")
 }
@@ -137,7 +158,8 @@ fn way(target: &str, reached: &Reached) -> Option<String> {
 
 fn requests(verdict: &Verdict) -> String {
     let run = &verdict.run;
-    let of = if run.decided_at.is_some() { String::new() } else { format!(" of at most {}", grouped(run.planned)) };
+    let most = if words::may_end_early(run.looks.len(), &run.parts) { "at most " } else { "" };
+    let of = if run.decided_at.is_some() { String::new() } else { format!(" of {most}{}", grouped(run.planned)) };
     let pairs = if run.reference.is_some() { " of each arm" } else { "" };
     let both = if run.reference.is_some() { " to both arms" } else { "" };
     let mut text = format!("{}{of} sent{both}", grouped(run.sent));
@@ -147,7 +169,8 @@ fn requests(verdict: &Verdict) -> String {
         let left_out = left_out(verdict, judged);
         text.push_str(&format!(", {}{target} judged{left_out}: {}", grouped(judged), ways(&run.outcomes)));
     }
-    if run.looks.len() > 1 {
+    // Of several scenarios each has its own.
+    if run.looks.len() > 1 && run.parts.len() <= 1 {
         let looks = listed(&run.looks.iter().map(|look| grouped(*look)).collect::<Vec<_>>(), "and");
         let decided = run.decided_at.map(|look| format!(", decided at {}", grouped(look))).unwrap_or_default();
         text.push_str(&format!("; looks at {looks}{pairs}{decided}"));

@@ -13,7 +13,7 @@ use crate::facts::facts_text;
 use crate::layout::counted;
 use crate::words::{
     BOUNDS, SIMULATED, allowance, base, beyond_word, bounds, change_cell, check_label, comparison, found, grouped,
-    moved_sentence, number, outcome_sentence, report_only, runs_differ, seen_figure, why_sentence,
+    likelihood, moved_sentence, number, outcome_sentence, report_only, runs_differ, seen_figure, why_sentence,
 };
 use complete::{Completion, complete};
 
@@ -22,8 +22,8 @@ use complete::{Completion, complete};
 /// Met and within pass; violated is a `failure`, could not measure an `error`, over is `skipped` with its reason,
 /// or a `failure` where that costs the build, both of type `inconclusive`; so is what runs that differ too much leave
 /// open, and no baseline, which is skipped as `no_baseline`. A preferred check that did not pass is
-/// `skipped`, and so is a waived one, with the waiver. A suite's time is the run's, and each testcase has an equal share of it, so that readers that add the
-/// testcases up get the run's time.
+/// `skipped`, and so is a waived one, with the waiver. A suite's time is that of its scenario's section, and each testcase has an equal share of it, so that readers that add the
+/// testcases up get that time.
 ///
 /// # Errors
 /// [`ReportError`], where the XML cannot be built.
@@ -40,7 +40,7 @@ pub fn junit(verdicts: &[Verdict]) -> Result<String, ReportError> {
             let belongs = |check: &&CheckVerdict| usize::from(check.check.scenario).min(last) == scenario;
             let checks = verdict.checks.iter().filter(belongs);
             let checks: Vec<&CheckVerdict> = checks.collect();
-            let times = shares(verdict.run.duration, checks.len());
+            let times = shares(duration(verdict, scenario), checks.len());
             let cases = checks.iter().zip(times).map(|(check, time)| {
                 let name = unique(&mut names, &classname, &one_line(&check_label(&check.check)));
                 testcase(verdict, check, name, &classname, time)
@@ -61,6 +61,13 @@ fn scenarios(verdict: &Verdict) -> Vec<(usize, String)> {
         return vec![(0, verdict.name.clone())];
     }
     verdict.run.scenarios.iter().cloned().enumerate().collect()
+}
+
+/// How long a scenario was sent: where scenarios run one after another, each has its own time.
+fn duration(verdict: &Verdict, scenario: usize) -> Nanos {
+    let mut parts = verdict.run.parts.iter();
+    let part = parts.find(|part| usize::from(part.scenario) == scenario && verdict.run.parts.len() > 1);
+    part.map_or(verdict.run.duration, |part| part.duration)
 }
 
 /// `gate.chat`, or `gate.chat.long` for the scenario `long`: CI systems split it at its last dot.
@@ -182,11 +189,16 @@ fn body(check: &CheckVerdict) -> String {
             }
             // The others count no requests beyond a limit.
             Rule::Point | Rule::Mean | Rule::Paired | Rule::Stored | Rule::Bounds => {}
+            Rule::Knee | Rule::Recovery | Rule::Trend => {}
         }
         if matches!(check.rule, Rule::Quantile | Rule::Rate | Rule::PairedTail | Rule::StoredTail) {
             let needed = evidence.needed.map_or_else(|| "no count is enough at this size".to_owned(), grouped);
             lines.push(format!("needed:    {needed}"));
         }
+    }
+    if let Some(facts) = check.evidence.as_ref().and_then(|evidence| evidence.pattern) {
+        let value = matches!(check.rule, Rule::Knee | Rule::Recovery).then(|| likelihood(&facts));
+        lines.extend(value.map(|value| format!("change:    twice the gain in log-likelihood is {value}")));
     }
     if !matches!(check.outcome, CheckOutcome::CouldNotMeasure { .. }) {
         lines.push(format!("why:       {}", why_sentence(check)));

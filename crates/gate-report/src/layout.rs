@@ -1,5 +1,7 @@
 //! Lines that fit 80 columns.
 
+use gate_model::Quantity;
+
 /// The width of every text for a terminal.
 pub(crate) const WIDTH: usize = 80;
 
@@ -80,9 +82,9 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     clipped
 }
 
-/// `1 request`, `2 requests`.
+/// `1 request`, `2,000 requests`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", Quantity::count(count as f64)) }
 }
 
 /// `30`, `30 and 50`, `30, 50 and 100`, with the last joined by `word`.
@@ -125,6 +127,7 @@ mod tests {
         assert_eq!(listed(&items(3), "or"), "0, 1 or 2");
         assert_eq!(counted(1, "error"), "1 error");
         assert_eq!(counted(0, "error"), "0 errors");
+        assert_eq!(counted(12_345, "error"), "12,345 errors");
         assert_eq!(clip("abcdef", 4), "abc…");
     }
 }

@@ -1,5 +1,7 @@
 //! `metrics.txt`: the verdicts in the OpenMetrics text format.
 
+mod workload;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -19,8 +21,11 @@ const REFERENCE: (&str, &str) = ("arm", "reference");
 ///
 /// Every check has `gate_check_outcome` for each outcome, 1 for the one it had, so that no series comes and goes;
 /// `gate_seen_UNIT` and `gate_limit_UNIT`; and `gate_check_requests`. Every figure of the run is in
-/// `gate_figure_UNIT`, and what is known of the client in `gate_client_…`; `gate_run_info` says which run it was. UNIT
-/// is `seconds`, `ratio`, `per_second`, `tokens_per_second` or, for plain counts, absent. Times per token are in
+/// `gate_figure_UNIT`, and what is known of the client in `gate_client_…`; `gate_run_info` says which run it was. What
+/// patterns of load showed is in `gate_found_UNIT` with its bounds, TTFT by turn and by context in
+/// `gate_ttft_by_…_seconds`, the server's own metrics in `gate_server_UNIT`, and what was used up in `gate_spent_…`. UNIT
+/// is `seconds`, `ratio`, `per_second`, `tokens_per_second`, `ratio_per_hour`, `dollars`, `bytes` or, for plain counts,
+/// absent. Times per token are in
 /// seconds too.
 #[must_use]
 pub fn openmetrics(verdicts: &[Verdict]) -> String {
@@ -29,6 +34,7 @@ pub fn openmetrics(verdicts: &[Verdict]) -> String {
     for verdict in verdicts {
         let gate = names.unique("gate", &verdict.name);
         run(&mut families, verdict, &gate);
+        workload::workload(&mut families, verdict, &gate);
         for check in &verdict.checks {
             let scenario = scenario(verdict, check.check.scenario);
             let name = names.unique(&format!("{gate}\n{scenario}"), &check.check.to_string());
@@ -196,6 +202,9 @@ impl Families {
             Unit::PerSecond => ("per_second", quantity.value),
             Unit::TokensPerSecond => ("tokens_per_second", quantity.value),
             Unit::Count => ("", quantity.value),
+            Unit::PerHour => ("ratio_per_hour", quantity.value),
+            Unit::Dollars => ("dollars", quantity.value),
+            Unit::Bytes => ("bytes", quantity.value),
         };
         let name = if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") };
         self.add(&name, Kind::Gauge, unit, help, labels, value);

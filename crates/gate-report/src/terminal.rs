@@ -8,7 +8,7 @@ use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
     BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, further_findings, grouped, lead_sentence,
-    outcome_word, p_value, reasons, report_only, rule_name, seen_change, seen_figure, verdict_word,
+    of_scenario, outcome_word, p_value, reasons, report_only, rule_name, seen_change, seen_figure, verdict_word,
 };
 
 /// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
@@ -147,7 +147,8 @@ fn reasons_text(verdict: &Verdict) -> String {
         text.push('\n');
         for check in checks {
             let place = check.check.place().map(|place| format!("{}:{}: ", place.file, place.line));
-            let line = format!("{}{}", place.unwrap_or_default(), check_label(&check.check));
+            let label = check_label(&check.check);
+            let line = format!("{}{}{label}", place.unwrap_or_default(), of_scenario(verdict, check));
             text.push_str(&wrap("", 2, &escape::terminal(&line)));
         }
         text.push_str(&wrap("  ", 2, &escape::terminal(&sentence)));

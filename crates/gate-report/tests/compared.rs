@@ -432,7 +432,7 @@ mod tests {
             key: BaselineKey { hash: "3fa9c1d2e3f40516".to_owned(), parts: parts.into() },
             saved: "2026-11-11T09:13:20Z".to_owned(),
             status: Status::PassedWithWarnings,
-            run: Run { header, warmup: Vec::new(), samples, end: None },
+            run: Run::new(header, Vec::new(), samples, None),
         }
     }
 

@@ -5,7 +5,7 @@ mod outside;
 
 #[cfg(test)]
 mod tests {
-    use gate_model::{CheckOutcome, Finding, HttpVersion, Outcome, Override, Reached, Verdict, Waiver};
+    use gate_model::{CheckOutcome, EndReason, Finding, HttpVersion, Outcome, Override, Reached, Verdict, Waiver};
     use gate_report::{Style, explain_check, junit, terminal, verdict_json};
     use proptest::prelude::*;
     use quick_xml::Reader;
@@ -41,6 +41,13 @@ mod tests {
             Finding::Replicas { answered: answered.clone(), count: 2 },
             Finding::Models { answered: answered.clone(), count: 2 },
             Finding::Fingerprints { answered, count: 2 },
+            Finding::UniformPrompts { scenario: text.clone() },
+            Finding::Drifts { scenario: text.clone(), metric: "drift.tpot".parse().unwrap(), per_hour: 0.02 },
+            Finding::ScrapesFailed { failed: 1, of: 2, message: text.clone() },
+            Finding::EndedEarly(EndReason::Lost { check: text.clone() }),
+            Finding::EndedEarly(EndReason::Unreachable { count: 5, message: text.clone() }),
+            Finding::EndedEarly(EndReason::Quota(text.clone())),
+            Finding::EndedEarly(EndReason::Unauthorized(text.clone())),
         ];
         for check in &mut verdict.checks {
             check.check.bound_text.clone_from(&text);

@@ -7,14 +7,15 @@ mod goldens;
 mod tests {
 
     use gate_model::{
-        Against, Api, Arm, BaselineFrom, BaselineSpec, Bound, Cache, Check, Clock, Connections, Decide, Delivery,
-        Diagnostic, EndReason, Endpoint, EngineParams, Fault, Finding, GateSpec, Health, Http, Importance, Load,
+        Against, Api, Arm, BaselineFrom, BaselineSpec, Bound, Brief, Cache, Check, Clock, Connections, Decide,
+        Delivery, Diagnostic, EndReason, Endpoint, EngineParams, Fault, Finding, GateSpec, Http, Importance, Load,
         Metric, Nanos, Op, Origin, Outcome, OutputLength, Override, Pace, PerSecond, Place, Plan, PlannedRequest,
         Power, PromptSpec, Quantity, Relative, Roots, Rule, Run, RunEnd, RunHeader, Sample, ScriptedFault, Secret,
         Series, Severity, Snippet, Target, Tls, TokenPolicy, Usage, Waiver, WarmingUp,
     };
     use gate_report::{
-        PlanView, Style, diagnostics, explain, explain_errors, explain_series, plan_json, plan_text, samples,
+        PlanTotals, PlanView, Style, diagnostics, explain, explain_errors, explain_series, plan_json, plan_text,
+        samples,
     };
     use serde_json::json;
 
@@ -94,8 +95,15 @@ mod tests {
     fn a_plan_says_what_is_sent_and_what_can_be_found() {
         let (spec, plan, checks) = (spec(), plan(&[30, 50, 100], 5), powers());
         let warnings = [Finding::CannotProve { check: "ttft.p99 < 800ms".to_owned(), n: 100, needed: 299 }];
-        let view =
-            PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings, stored: &[], today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &warnings,
+            stored: &[],
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         let coloured = plan_text(&view, Style::Colour);
@@ -142,7 +150,15 @@ mod tests {
         let warmup = (0..10).map(request).collect();
         let plan = Plan { warmup, ..Plan::new(&spec, vec![30, 50, 100], requests) };
         let stored = [Some(0.382), None, Some(-0.215)];
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &stored, today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &[],
+            stored: &stored,
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         expect("plan-compared.txt", &text);
@@ -161,8 +177,15 @@ mod tests {
     fn a_plan_as_json_holds_every_request_and_no_key() {
         let (spec, plan, checks) = (spec(), plan(&[2], 1), powers());
         let warnings = [Finding::OnlyEndToEnd];
-        let view =
-            PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &warnings, stored: &[], today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &warnings,
+            stored: &[],
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         let text = plan_json(&view).unwrap();
         assert!(!text.contains("sk-never-printed"));
         expect("plan.json.txt", &text);
@@ -173,7 +196,15 @@ mod tests {
         let mut spec = spec();
         spec.target.endpoint = Endpoint::Sim(Box::default());
         let (plan, checks) = (plan(&[2], 1), powers());
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &[],
+            stored: &[],
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         assert!(plan_text(&view, Style::Plain).starts_with("SIMULATED ENGINE"));
         assert!(plan_json(&view).unwrap().contains("\"simulated\": true"));
     }
@@ -237,7 +268,15 @@ mod tests {
         };
         let rules = [Rule::Mean, Rule::Cluster, Rule::Point, Rule::Quantile, Rule::Extreme];
         let checks = rules.map(|rule| (rule, (rule == Rule::Quantile).then(|| power.clone())));
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &[],
+            stored: &[],
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         let text = plan_text(&view, Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
         expect("plan-unusual.txt", &text);
@@ -247,7 +286,15 @@ mod tests {
         let last_day = PlanView { today: "2027-01-31T23:59:59Z", ..view };
         assert!(plan_text(&last_day, Style::Plain).contains("  WAIVED until 2027-01-31 (issue 412)\n"));
         spec.target.tls.insecure = true;
-        let view = PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY };
+        let view = PlanView {
+            spec: &spec,
+            plans: std::slice::from_ref(&plan),
+            checks: &checks,
+            warnings: &[],
+            stored: &[],
+            today: TODAY,
+            totals: PlanTotals::default(),
+        };
         assert!(plan_text(&view, Style::Plain).contains("NOT CHECKED (`target.tls.insecure`)"));
         let json: serde_json::Value = serde_json::from_str(&plan_json(&view).unwrap()).unwrap();
         assert_eq!((&json["last_arrival_s"], &json["load"]["workers"]), (&json!(null), &json!(2)));
@@ -261,7 +308,15 @@ mod tests {
         spec.load.http = Http::One;
         let (plan, checks) = (plan(&[2], 1), powers());
         let text = plan_text(
-            &PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY },
+            &PlanView {
+                spec: &spec,
+                plans: std::slice::from_ref(&plan),
+                checks: &checks,
+                warnings: &[],
+                stored: &[],
+                today: TODAY,
+                totals: PlanTotals::default(),
+            },
             Style::Plain,
         );
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -277,7 +332,15 @@ mod tests {
             spec.load.pace = Pace::Closed { concurrency };
             let (plan, checks) = (plan(&[30, 50], 1), powers());
             let text = plan_text(
-                &PlanView { spec: &spec, plan: &plan, checks: &checks, warnings: &[], stored: &[], today: TODAY },
+                &PlanView {
+                    spec: &spec,
+                    plans: std::slice::from_ref(&plan),
+                    checks: &checks,
+                    warnings: &[],
+                    stored: &[],
+                    today: TODAY,
+                    totals: PlanTotals::default(),
+                },
                 Style::Plain,
             );
             text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -398,26 +461,16 @@ mod tests {
 
     #[test]
     fn samples_are_one_row_for_each_measured_request() {
-        let mut run = Run {
-            header: RunHeader::new(spec(), &plan(&[4], 1), "0.1.0", "r", "2026-11-29T16:37:00Z"),
-            warmup: vec![sample(0, Outcome::Ok, Some(200))],
-            samples: vec![
-                sample(0, Outcome::Ok, Some(200)),
-                sample(1, Outcome::Http5xx, Some(503)),
-                sample(2, Outcome::StreamError, Some(200)),
-                sample(3, Outcome::Connect, None),
-            ],
-            end: Some(RunEnd {
-                reason: EndReason::Completed,
-                sent: 4,
-                at: Nanos::ZERO,
-                health: Health::default(),
-                switched_to: None,
-                reached: None,
-                reference: None,
-                epoch_unix: None,
-            }),
-        };
+        let header = RunHeader::new(spec(), &plan(&[4], 1), "0.1.0", "r", "2026-11-29T16:37:00Z");
+        let measured = vec![
+            sample(0, Outcome::Ok, Some(200)),
+            sample(1, Outcome::Http5xx, Some(503)),
+            sample(2, Outcome::StreamError, Some(200)),
+            sample(3, Outcome::Connect, None),
+        ];
+        let end = RunEnd::new(EndReason::Completed, 4, Nanos::ZERO);
+        let mut run = Run::new(header, vec![sample(0, Outcome::Ok, Some(200))], measured, Some(end));
+
         let failed = |send_s: &str, status: &str| {
             format!(
                 "{{\"send_s\":{send_s},\"status\":{status},\"ttft_ms\":null,\"tpot_ms\":null,\"e2e_ms\":null,\
@@ -440,5 +493,13 @@ mod tests {
         run.samples[0].arm = Arm::Reference;
         run.samples[0].pair = Some(3);
         assert!(samples(&run).ends_with("\"scenario\":\"long\",\"arm\":\"reference\",\"pair\":3}\n"));
+        run.samples[0].turn = 2;
+        assert!(samples(&run).contains("\"scenario\":\"long\",\"turn\":2,\"arm\":\"reference\""));
+        // Of a long run the requests are kept in short, and all of them are rows.
+        run.briefs = [&run.samples[0], &sample(1, Outcome::Http5xx, Some(503))].map(Brief::from).to_vec();
+        let long = samples(&run);
+        assert_eq!(long.lines().count(), 2);
+        assert!(long.starts_with("{\"send_s\":0.0,\"status\":\"ok\",\"ttft_ms\":312.0"), "{long}");
+        assert!(long.contains("\"turn\":2") && long.contains("\"status\":\"http_5xx\""), "{long}");
     }
 }

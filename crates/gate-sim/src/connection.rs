@@ -4,13 +4,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gate_engine::script;
+use gate_engine::script_at;
+use gate_model::Nanos;
 use serde_json::json;
 use tokio::net::TcpStream;
 
 use crate::ask::{Ask, MODEL};
 use crate::dialect::{self, Dialect, Ollama, OpenaiChat};
 use crate::http::{Connection, NoRequest, Refusal, Request};
+use crate::metrics;
 use crate::playback::{Next, Playback};
 use crate::server::Engine;
 
@@ -63,6 +65,7 @@ enum Route {
     /// In this dialect, and of this model where the path names one.
     Generate(&'static dyn Dialect, Option<String>),
     Health,
+    Metrics,
     Models,
     Tags,
     Truth,
@@ -72,6 +75,7 @@ impl Route {
     fn of(request: &Request) -> Option<Self> {
         match request.path.as_str() {
             "/health" => Some(Self::Health),
+            "/metrics" => Some(Self::Metrics),
             "/v1/models" => Some(Self::Models),
             "/api/tags" => Some(Self::Tags),
             "/truth" => Some(Self::Truth),
@@ -110,9 +114,13 @@ async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Eng
         return refuse(connection, dialect, &Refusal::new(405, &message), &format!("allow: {allowed}\r\n")).await;
     }
     let body = match route {
-        Route::Truth => serde_json::to_value(engine.ledger.truth())?,
+        Route::Truth => serde_json::to_value(engine.truth())?,
         _ if !engine.is_ready() => {
             return refuse(connection, dialect, &Refusal::new(503, "The engine is starting."), "").await;
+        }
+        Route::Metrics => {
+            connection.answer_text(metrics::CONTENT_TYPE, &metrics::text(&engine.queue.gauges())).await?;
+            return Ok(Next::Serve);
         }
         Route::Health => json!({"status": "ok"}),
         Route::Models => {
@@ -123,7 +131,7 @@ async fn answer(connection: &mut Connection<'_>, request: &Request, engine: &Eng
         Route::Generate(dialect, model) => {
             let asked = dialect.ask(&request.body);
             return match asked.map(|ask| Ask { model: model.unwrap_or(ask.model.clone()), ..ask }) {
-                Ok(ask) => generate(connection, dialect, &ask, arrived, engine).await,
+                Ok(ask) => generate(connection, dialect, &ask, request, arrived, engine).await,
                 Err(refusal) => refuse(connection, dialect, &refusal, "").await,
             };
         }
@@ -147,21 +155,29 @@ async fn generate(
     connection: &mut Connection<'_>,
     dialect: &'static dyn Dialect,
     ask: &Ask,
+    request: &Request,
     arrived: Instant,
     engine: &Engine,
 ) -> io::Result<Next> {
-    let script_of = |number| (!engine.is_fatal(number)).then(|| script(&engine.params, number, ask.max_tokens));
+    let script_of =
+        |number, since| (!engine.is_fatal(number)).then(|| script_at(&engine.params, number, ask.max_tokens, since));
     let (number, script) = engine.ledger.enter(dialect.api(), ask, arrived, script_of);
     let Some(script) = script else {
         engine.death.notify_one();
         // The server resets this connection like all others, once its port is closed.
         return std::future::pending().await;
     };
+    let takes_slot = !script.fate.is_at_once();
+    let prompt = || engine.queue.prompt(&request.body, ask.prompt_tokens);
+    let place = takes_slot.then(|| engine.queue.arrive(number, prompt()));
     let buffer_bytes = engine.params.buffer_bytes as usize;
     let playback = Playback {
         connection,
         ledger: &engine.ledger,
         alarm: &engine.alarm,
+        queue: &engine.queue,
+        place,
+        retry_after: engine.params.retry_after.unwrap_or(Nanos::from_secs(1)),
         dialect,
         ask,
         arrived,

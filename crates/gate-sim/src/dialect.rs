@@ -94,6 +94,11 @@ pub(crate) trait Dialect: Send + Sync {
         Refusal::new(429, openai::RATE_LIMIT)
     }
 
+    /// Credentials that are not taken.
+    fn unauthorised(&self) -> Refusal {
+        Refusal::new(401, openai::UNAUTHORISED).code("invalid_api_key")
+    }
+
     /// The engine's own failure as the body of a 200 answer.
     fn embedded_failure(&self) -> Value {
         self.refusal(&self.failure())
@@ -141,6 +146,8 @@ pub(crate) struct Reply<'a> {
     pub(crate) arrived: SystemTime,
     /// When the first token is due, from the arrival; the end where there is none.
     pub(crate) first_token: Nanos,
+    /// The prompt's tokens that a prefix cache held; absent where there is none.
+    pub(crate) cached: Option<u32>,
     /// When that which is being written is due, from the arrival.
     pub(crate) at: Nanos,
     /// The tokens so far, those being written included.
@@ -173,6 +180,11 @@ impl Reply<'_> {
         if self.tokens > 0 { length } else { stop }
     }
 
+    /// The prompt's tokens that were read, where a cache's are counted beside them.
+    fn read_tokens(&self) -> u32 {
+        self.ask.prompt_tokens.saturating_sub(self.cached.unwrap_or(0))
+    }
+
     /// Input and output tokens together.
     fn total_tokens(&self) -> u64 {
         u64::from(self.ask.prompt_tokens) + u64::from(self.tokens)
@@ -202,6 +214,7 @@ impl<'a> Answer<'a> {
             number,
             arrived: SystemTime::now(),
             first_token: content.map_or(script.end, |event| event.at),
+            cached: None,
             at: Nanos::ZERO,
             tokens: 0,
             events: 0,
@@ -213,6 +226,18 @@ impl<'a> Answer<'a> {
         let ends_well = matches!(script.fate, Fate::Complete | Fate::SlowHeaders);
         let complete_at = ends_well.then(|| script.tokens());
         Self { dialect, reply, complete_at, words: PROSE.split_whitespace().cycle() }
+    }
+
+    /// The request is served from now on, by this script: what its prompt had in a prefix cache is known.
+    pub(crate) fn served(&mut self, script: &Script, cached: Option<u32>) {
+        let content = script.events.iter().find(|event| event.kind != EventKind::Role);
+        self.reply.first_token = content.map_or(script.end, |event| event.at);
+        self.reply.cached = cached;
+    }
+
+    /// The answer's text so far.
+    pub(crate) fn text(&self) -> &str {
+        &self.reply.text
     }
 
     /// Appends the next event of the stream; nothing where the dialect has none of this kind.

@@ -134,6 +134,11 @@ impl<'a> Connection<'a> {
         Ok(Request { method: head.method, path: head.path, query: head.query, body, keep_alive: head.keep_alive })
     }
 
+    /// Answers with one text.
+    pub(crate) async fn answer_text(&mut self, content_type: &str, text: &str) -> io::Result<()> {
+        self.write(&whole(200, content_type, "", text.as_bytes())).await
+    }
+
     /// Answers with one JSON body; `more` holds whole header lines.
     pub(crate) async fn answer(&mut self, status: u16, body: &Value, more: &str) -> io::Result<()> {
         self.write(&whole(status, "application/json", more, body.to_string().as_bytes())).await
@@ -148,6 +153,13 @@ impl<'a> Connection<'a> {
         match bytes.get(written..) {
             None | Some([]) => Ok(()),
             Some(rest) => self.stream.write_all(rest).await,
+        }
+    }
+
+    /// Waits until the client closes its side, reading nothing; for ever where it sends more first.
+    pub(crate) async fn until_closed(&self) {
+        if let Ok(1..) = self.stream.peek(&mut [0]).await {
+            std::future::pending().await
         }
     }
 
@@ -283,6 +295,7 @@ pub(crate) fn head(status: u16, content_type: &str, more: &str) -> String {
     let reason = match status {
         200 => "OK",
         400 => "Bad Request",
+        401 => "Unauthorized",
         404 => "Not Found",
         405 => "Method Not Allowed",
         413 => "Content Too Large",

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use gate_engine::{Fate, Script};
+use gate_engine::{EngineTruth, Fate, Script};
 use gate_model::{Api, Nanos};
 
 use crate::ask::Ask;
@@ -21,11 +21,19 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), truth: Mutex::new(Truth { started_unix: unix_now(), requests: Vec::new() }) }
+        Self {
+            started: Instant::now(),
+            truth: Mutex::new(Truth { started_unix: unix_now(), requests: Vec::new(), engine: EngineTruth::default() }),
+        }
     }
 
     pub(crate) fn truth(&self) -> Truth {
         self.lock().clone()
+    }
+
+    /// When the server started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 
     /// How long the server has run.
@@ -34,18 +42,18 @@ impl Ledger {
     }
 
     /// Enters a request that arrived at this instant, and gives its number and its script. The script depends on
-    /// that number; there is none where the engine dies.
+    /// that number and on when it arrived; there is none where the engine dies.
     pub(crate) fn enter(
         &self,
         api: Api,
         ask: &Ask,
         arrived: Instant,
-        script_of: impl FnOnce(u32) -> Option<Script>,
+        script_of: impl FnOnce(u32, Nanos) -> Option<Script>,
     ) -> (u32, Option<Script>) {
         let arrived_unix = unix_now() - Nanos::from(arrived.elapsed());
         let mut truth = self.lock();
         let number = u32::try_from(truth.requests.len()).unwrap_or(u32::MAX);
-        let script = script_of(number);
+        let script = script_of(number, self.since_start(arrived));
         let writes = script.as_ref().map_or(0, |script| script.events.len()).min(MOST_RESERVED);
         truth.requests.push(TruthRequest {
             number,
@@ -56,6 +64,8 @@ impl Ledger {
             status: None,
             streamed: ask.stream,
             prompt_tokens: ask.prompt_tokens,
+            cached_tokens: None,
+            waited: None,
             max_tokens: ask.max_tokens,
             output_tokens: 0,
             writes: Vec::with_capacity(writes),
@@ -63,6 +73,11 @@ impl Ledger {
             client_left: false,
         });
         (number, script)
+    }
+
+    /// Enters that a request is served, after so long a wait.
+    pub(crate) fn served(&self, number: u32, waited: Nanos, cached: Option<u32>) {
+        self.update(number, |request| (request.waited, request.cached_tokens) = (Some(waited), cached));
     }
 
     pub(crate) fn answered(&self, number: u32, status: u16) {

@@ -21,6 +21,7 @@
 //! | `POST /v2/models/M/generate_stream`, `/v2/models/M/generate` | Triton: a stream; one body |
 //! | `GET /v1/models`, `GET /api/tags` | the one model |
 //! | `GET /health` | 200 |
+//! | `GET /metrics` | what the engine reports of itself, in Prometheus' text format under vLLM's names |
 //! | `GET /truth` | [`Truth`] as JSON |
 //!
 //! All but `/truth` answer 503 until `ready_after` has passed.
@@ -32,10 +33,15 @@
 //!   one is started with.
 //! - Any model's name will do. On OpenAI chat the model `wants-max-completion-tokens` refuses `max_tokens` as OpenAI's
 //!   newer ones do, so that a client's switch to `max_completion_tokens` can be tested.
-//! - A fault has the dialect's own words: a 429 comes with `retry-after: 1`, an error inside the stream ends it, an
+//! - A fault has the dialect's own words: a 429 comes with `retry-after: 1`, or what `retry_after` says, an error inside the stream ends it, an
 //!   HTML page is the same for all. Asked for one body, faults in the middle happen in the middle of the body.
 //! - `buffer_bytes` counts bytes of body and lets whole events go. What a proxy holds when the stream is reset, or
 //!   falls silent, is lost; status, headers and whole bodies are not held back.
+//! - `slots`, `prefill` and `prefix_cache` work as [`gate_engine::Engine`] says: a stream's head, and its role where it has
+//!   one, come at once, its content when the request is served. A prompt is known by its text, in blocks of 4 characters a
+//!   token; usage tells cached tokens in every dialect that has a word for them. Prompts have 1.3 tokens a word, images
+//!   none.
+//! - A short answer that is due at one instant, head included, goes in one write.
 //! - With a `tpot` of 0 the server is as fast as it can be: everything after the first token is due at once, and goes in
 //!   writes of up to 64 KiB. Otherwise events that are due within 200 µs of each other may share a wake-up of the server,
 //!   and each still has its own write.
@@ -46,7 +52,9 @@ mod connection;
 mod dialect;
 mod http;
 mod ledger;
+mod metrics;
 mod playback;
+mod queue;
 mod server;
 mod truth;
 

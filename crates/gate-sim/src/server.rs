@@ -16,6 +16,7 @@ use crate::Truth;
 use crate::alarm::Alarm;
 use crate::connection::serve;
 use crate::ledger::Ledger;
+use crate::queue::Queue;
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -35,17 +36,25 @@ pub enum SimError {
 
 /// The simulated engine on a socket, on a thread of its own. Dropping it stops it.
 ///
-/// It serves every request as if it were alone, and plays the script of the request's number: all accepted generation
-/// requests count, from 0, whatever their dialect. The server cannot know which of them are warm-up, so here `script`
+/// It plays the script of the request's number: all accepted generation requests count, from 0, whatever their dialect. A
+/// request's script begins when [`gate_engine::Engine`] serves it, whose epoch is the server's start; with limited
+/// slots a client that leaves gives its slot, or its place in the queue, back at once. The server cannot know which of them are warm-up, so here `script`
 /// and `dies_after` count them all: [`gate_engine::after_warmup`] shifts parameters that count measured ones. When it
 /// dies, the port refuses connections and everything that is open is reset, the request with which it died included.
 /// With `dies_after` 0 it is dead from the start.
-#[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    params: EngineParams,
     ledger: Arc<Ledger>,
+    queue: Arc<Queue>,
     stop: StopHandle,
     thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 /// Stops a [`Server`] from anywhere.
@@ -80,19 +89,26 @@ impl Server {
         };
 
         let ledger = Arc::new(Ledger::new());
+        let queue = Arc::new(Queue::new(&params, ledger.started()));
         let stop = StopHandle(Arc::new(Notify::new()));
         let alarm = {
             let _context = runtime.enter();
             Alarm::new()
         };
-        let engine =
-            Engine { params, ledger: ledger.clone(), alarm, death: Notify::new(), dead: watch::Sender::new(false) };
+        let engine = Engine {
+            params: params.clone(),
+            ledger: ledger.clone(),
+            queue: queue.clone(),
+            alarm,
+            death: Notify::new(),
+            dead: watch::Sender::new(false),
+        };
         let stopped = stop.0.clone();
         let thread = Builder::new()
             .name("gate-sim".to_owned())
             .spawn(move || run(&runtime, listener, engine, &stopped))
             .map_err(SimError::Thread)?;
-        Ok(Self { address, ledger, stop, thread: Some(thread) })
+        Ok(Self { address, params, ledger, queue, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -104,7 +120,7 @@ impl Server {
     /// What it did so far; still there when it is dead.
     #[must_use]
     pub fn truth(&self) -> Truth {
-        self.ledger.truth()
+        self.ledger.truth().of_engine(&self.params, &self.queue)
     }
 
     /// Stops it from anywhere.
@@ -137,6 +153,7 @@ impl Drop for Server {
 pub(crate) struct Engine {
     pub(crate) params: EngineParams,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) queue: Arc<Queue>,
     pub(crate) alarm: Alarm,
     /// Told when the request with which the engine dies has arrived.
     pub(crate) death: Notify,
@@ -145,6 +162,10 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
+    pub(crate) fn truth(&self) -> Truth {
+        self.ledger.truth().of_engine(&self.params, &self.queue)
+    }
+
     pub(crate) fn is_ready(&self) -> bool {
         self.ledger.age() >= self.params.ready_after
     }
@@ -164,6 +185,8 @@ fn run(runtime: &Runtime, listener: TcpListener, engine: Engine, stopped: &Notif
         let mut connections = JoinSet::new();
         let clockwork = engine.clone();
         let clockwork = tokio::spawn(async move { clockwork.alarm.ring().await });
+        let growing = engine.clone();
+        let growing = tokio::spawn(async move { growing.queue.grow(&growing.alarm).await });
         loop {
             tokio::select! {
                 biased;
@@ -183,5 +206,6 @@ fn run(runtime: &Runtime, listener: TcpListener, engine: Engine, stopped: &Notif
         engine.dead.send_replace(true);
         while connections.join_next().await.is_some() {}
         clockwork.abort();
+        growing.abort();
     });
 }

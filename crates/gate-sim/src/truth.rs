@@ -1,17 +1,53 @@
 //! What the server really did.
 
-use gate_engine::Fate;
-use gate_model::{Api, Nanos};
+use gate_engine::{EngineTruth, Fate, Work, capacity};
+use gate_model::{Api, EngineParams, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::queue::Queue;
+
 /// Everything the server did with its generation requests, in the order of their arrival.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
     /// When the server started, since the UNIX epoch, by the wall clock. All other times count from it, by the
     /// monotonic clock.
     pub started_unix: Nanos,
     /// Every generation request that was accepted: neither refused as malformed nor answered before readiness.
     pub requests: Vec<TruthRequest>,
+    /// What is true of the engine: its capacity for the requests it answered so far, what drifts in it, and when
+    /// requests waited, from which [`EngineTruth::recovery`] tells when a spike was over.
+    #[serde(default)]
+    pub engine: EngineTruth,
+}
+
+impl Truth {
+    /// The same with what is true of the engine by now.
+    pub(crate) fn of_engine(mut self, params: &EngineParams, queue: &Queue) -> Self {
+        let work = self.work();
+        self.engine = EngineTruth {
+            work,
+            capacity: capacity(params, params.slots, work),
+            final_capacity: capacity(params, queue.slots(), work),
+            drift: params.drift,
+            backlogs: queue.backlogs(),
+        };
+        self
+    }
+
+    /// The mean work of the requests that were answered.
+    fn work(&self) -> Work {
+        let is_answered = |request: &&TruthRequest| {
+            request.end.is_some() && matches!(request.fate, Fate::Complete | Fate::SlowHeaders)
+        };
+        let (mut count, mut read, mut output) = (0_u32, 0.0, 0.0);
+        for request in self.requests.iter().filter(is_answered) {
+            count += 1;
+            read += f64::from(request.prompt_tokens.saturating_sub(request.cached_tokens.unwrap_or(0)));
+            output += f64::from(request.output_tokens.max(1));
+        }
+        let mean = |sum: f64| if count == 0 { 0.0 } else { sum / f64::from(count) };
+        Work { read: mean(read), output: mean(output) }
+    }
 }
 
 /// What the server did with one request. It cannot know which requests are warm-up: they are the first ones.
@@ -33,6 +69,12 @@ pub struct TruthRequest {
     pub streamed: bool,
     /// The prompt's tokens, as the server counts them.
     pub prompt_tokens: u32,
+    /// Of them held by the prefix cache; absent where there is none, and until it is served.
+    #[serde(default)]
+    pub cached_tokens: Option<u32>,
+    /// How long it waited for a slot; absent until it is served.
+    #[serde(default)]
+    pub waited: Option<Nanos>,
     /// How many tokens it asked for.
     pub max_tokens: u32,
     /// How many tokens were written.

@@ -43,6 +43,18 @@ pub(crate) fn read(metric: Metric, op: Op, text: &str) -> Result<(Bound, String)
     quantity(metric, op, text).map(|read| (Bound::Absolute(read), text.to_owned()))
 }
 
+/// Growth is only ever bounded from above.
+pub(crate) fn upper(metric: Metric, op: Op, bound: &str) -> Result<(), Fault> {
+    match (metric, op) {
+        (Metric::Drift(_), Op::Greater | Op::AtLeast | Op::Equal) => Err((
+            "growth is bounded from above",
+            format!("`{metric}` is bounded from above, and `{}` bounds it from below", op.symbol()),
+            format!("write `{metric} < {bound}`"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// `==` is for counts, 0, and shares of all or nothing.
 pub(crate) fn equality(op: Op, bound: &Bound) -> Result<(), Fault> {
     let exact = bound.absolute().is_some_and(|bound| {
@@ -115,8 +127,31 @@ fn share_bound(metric: Metric, op: Op, share: &str, scenario: &str) -> Result<(B
         let problem = format!("`of` goes with a scenario, and `{scenario}` is none");
         return Err((AMOUNT, problem, format!("write the difference: {}", Comparing { metric, op, to }.example())));
     }
+    if !is_shared(metric) {
+        let problem = format!("`{metric}` is not compared with another scenario's");
+        let hint = format!(
+            "compare a percentile over requests: such as `ttft.p50 {} {}% of {}`",
+            op.symbol(),
+            clip(share),
+            clip(scenario)
+        );
+        return Err((INCOMPARABLE, problem, hint));
+    }
     let text = format!("{share}% of {scenario}");
     Ok((Bound::ShareOf { share: read.value, scenario: scenario.to_owned() }, text))
+}
+
+/// Whether a metric has a meaning as a share of another scenario's: counts, extremes and what is known of one pattern
+/// alone have none.
+fn is_shared(metric: Metric) -> bool {
+    match metric {
+        Metric::Series(series, aggregate) => {
+            !series.is_pooled() && matches!(aggregate, Aggregate::Percentile(_) | Aggregate::Mean)
+        }
+        Metric::ErrorShare(_) | Metric::Attainment => true,
+        Metric::Scalar(scalar) => !matches!(scalar, Scalar::KneeRate | Scalar::Recovery),
+        Metric::ErrorCount(_) | Metric::Spike(_) | Metric::Drift(_) | Metric::Server(..) => false,
+    }
 }
 
 /// What to say where a bound is relative to nothing there is, or the other way round.
@@ -165,6 +200,11 @@ fn quantity(metric: Metric, op: Op, bound: &str) -> Result<Quantity, Fault> {
         return Err(misfit(metric, op, bound, read));
     }
     let read = Quantity { unit, ..read };
+    if let (Metric::Drift(_), true) = (metric, read.value <= 0.0) {
+        // At the wander of a machine that does not grow, no growth at all is falsely red too often.
+        let problem = format!("`{metric}` needs a bound above 0%/h: no machine keeps its pace to nothing");
+        return Err((NEVER, problem, such_as()));
+    }
     let impossible =
         (op == Op::Less && read.value <= 0.0) || (unit == Unit::Share && op == Op::Greater && read.value >= 1.0);
     if unit == Unit::Share && read.value > 1.0 {
@@ -205,6 +245,18 @@ fn misfit(metric: Metric, op: Op, bound: &str, read: Quantity) -> Fault {
             };
             (format!("the bound `{bound}` needs a unit"), format!("write `{metric} {op} {bound}{suffix}`"))
         }
+        (_, Unit::PerHour, Unit::Share | Unit::Count) => {
+            let number = bound.trim_end_matches('%').trim_end();
+            let problem = format!("`{metric}` is growth over time, and `{bound}` says not in which");
+            (problem, format!("write `{metric} {op} {number}%/h`"))
+        }
+        (_, Unit::Dollars, Unit::Count) => {
+            (format!("the bound `{bound}` needs a unit"), format!("write `{metric} {op} ${bound}`"))
+        }
+        (Metric::Server(..), Unit::Count, _) => (
+            format!("`{metric}` is a number as the server gives it, and `{bound}` has a unit"),
+            format!("write the number alone, such as `{metric} {op} 100`"),
+        ),
         (Metric::ErrorCount(kind), _, Unit::Share) => (
             format!("`{metric}` is a count, and `{bound}` is a share"),
             format!("the share is called `errors.{}`: `errors.{} {op} {bound}`", kind.name(), kind.name()),
@@ -238,7 +290,30 @@ impl Comparing {
     fn check_metric(self, bound: &str) -> Result<(), Fault> {
         let Self { metric, op, .. } = self;
         let (op, bound) = (op.symbol(), clip(bound));
+        let is_reference = self.to == Against::Reference;
         let (problem, hint) = match metric {
+            Metric::Spike(inner) if !is_reference => {
+                return Self { metric: inner.metric(), ..self }.check_metric(&bound);
+            }
+            Metric::Drift(_) => (
+                format!("`{metric}` is growth within one run, so it is not compared with another's"),
+                format!("write `{metric} {op} {}`", metric.unit().example()),
+            ),
+            Metric::Spike(_) | Metric::Scalar(Scalar::KneeRate | Scalar::Recovery) if is_reference => (
+                format!("`{metric}` is not compared side by side"),
+                format!(
+                    "compare it with stored runs: `{}`",
+                    Self { to: Against::Baseline, ..self }.example().trim_start_matches("such as ").trim_matches('`')
+                ),
+            ),
+            Metric::Server(..) if is_reference => (
+                format!("`{metric}` is the target's own, and nobody asks the reference for its"),
+                "compare it with stored runs, by `baseline`, or give it a fixed bound".to_owned(),
+            ),
+            Metric::Scalar(Scalar::Cost | Scalar::TokensSpent) if is_reference => (
+                format!("`{metric}` counts both arms, so they are not compared by it"),
+                "compare it with stored runs, by `baseline`, or give it a fixed bound".to_owned(),
+            ),
             Metric::ErrorCount(kind) => (
                 format!("`{metric}` grows with the run, so it is not compared with another's"),
                 format!("compare the share, in points: `errors.{} {op} {} + 2pp`", kind.name(), self.to.name()),

@@ -1,10 +1,13 @@
 //! What a change does to its own gate: the parts of two specs that say what is demanded, side by side.
 
+mod aligned;
+mod engine;
 mod sent;
+mod traffic;
 
 use gate_model::{
-    BaselineFrom, BaselineSpec, Bound, Check, Decide, Direction, GateSpec, Importance, Nanos, Op, Origin, Place,
-    Policy, Relative, SpecChange, TokenPolicy, Waiver,
+    BaselineFrom, BaselineSpec, Bound, Check, Decide, Direction, GateSpec, Importance, Metric, Nanos, Op, Origin,
+    Place, Policy, Relative, Scalar, Slo, SpecChange, TokenPolicy, Waiver,
 };
 
 use crate::check::decided;
@@ -13,17 +16,19 @@ use crate::check::decided;
 const FAR: f64 = 1e18;
 
 /// The gate of a change, judged by what its base demands: the head's endpoints, load, prompts and deadlines, and the
-/// base's checks, objectives, outcomes, baselines and accepted token counts.
+/// base's checks, objectives, outcomes, baselines, prices and accepted token counts.
 ///
-/// Reports point into the head's file, the only one there is: at what became of a check, or at the first check of all
-/// where it was removed.
+/// A scenario that the change removed is measured all the same, as its base has it. Where the base had no scenarios its
+/// demands hold for each of the head's. Reports point into the head's file, the only one there is: at what became of a
+/// check, or at the first check of all where it was removed.
 #[must_use]
 pub fn judged_by(base: &GateSpec, head: &GateSpec) -> GateSpec {
-    let mut spec = head.clone();
+    let mut spec = aligned::restored(base, head);
     let of_file = head.checks.iter().filter_map(Check::place).find(|place| place.file == head.file).cloned();
     let first = of_file.unwrap_or_else(|| Place { file: head.file.clone(), line: 1, column: 1 });
+    let (demanded, own) = (aligned::demanded(base, head), aligned::own(base, head));
     let with_place = |(check, partner): (&Check, Option<usize>)| {
-        let now = partner.and_then(|at| head.checks.get(at)).and_then(Check::place);
+        let now = partner.and_then(|at| own.get(at)).and_then(Check::place);
         let origin = match (now, &check.origin) {
             (Some(now), _) => Origin::Declared(now.clone()),
             (None, Origin::Declared(_)) => Origin::Declared(first.clone()),
@@ -31,27 +36,33 @@ pub fn judged_by(base: &GateSpec, head: &GateSpec) -> GateSpec {
         };
         Check { origin, ..check.clone() }
     };
-    spec.checks = base.checks.iter().zip(partners(&base.checks, &head.checks)).map(with_place).collect();
+    spec.checks = demanded.iter().zip(partners(&demanded, &own)).map(with_place).collect();
+    spec.checks.extend(aligned::added(base, head));
+    spec.checks.sort_by_key(|check| check.scenario);
     spec.baseline.clone_from(&base.baseline);
     spec.prompts.tokens = base.prompts.tokens;
-    GateSpec { slo: base.slo, outcomes: base.outcomes, ..spec }
+    let prices = base.prices.or(head.prices);
+    GateSpec { slo: base.slo, outcomes: base.outcomes, prices, ..spec }
 }
 
 /// Everything in which the head demands something else than its base, in the base's order; checks that are new come
 /// last of all checks. Then everything in which it measures something else. Credentials and prompts are not repeated.
 #[must_use]
 pub fn changes(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
-    let mut changes = checks(&base.checks, &head.checks);
-    let slo = [
-        ("slo.ttft", base.slo.ttft, head.slo.ttft),
-        ("slo.ttfa", base.slo.ttfa, head.slo.ttfa),
-        ("slo.tpot", base.slo.tpot, head.slo.tpot),
-        ("slo.e2e", base.slo.e2e, head.slo.e2e),
-    ];
-    for (what, base, head) in slo {
-        // Without an objective there is nothing to keep.
-        let loosens = base.is_some_and(|base| head.is_none_or(|head| head > base));
-        changes.extend(change(what, base.map(time), head.map(time), loosens));
+    let names = aligned::names(base, head);
+    let mut changes = checks(&aligned::demanded(base, head), &aligned::own(base, head), &names);
+    if names.is_empty() {
+        changes.extend(slo("", &base.slo, &head.slo));
+        changes.extend(tokens("", base.prompts.tokens, head.prompts.tokens));
+    }
+    for (scenario, name) in (0_u16..).zip(&names) {
+        // One that is gone or new is a change of its own.
+        if let Some((before, now)) = aligned::places(base, head, scenario, name) {
+            let prefix = format!("scenarios.{name}.");
+            changes.extend(slo(&prefix, base.slo_of(before), head.slo_of(now)));
+            let [before, now] = [base.prompts_of(before), head.prompts_of(now)].map(|prompts| prompts.tokens);
+            changes.extend(tokens(&prefix, before, now));
+        }
     }
     let outcomes = [
         ("outcomes.inconclusive", base.outcomes.inconclusive, head.outcomes.inconclusive),
@@ -63,14 +74,34 @@ pub fn changes(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
         changes.extend(change(what, shown(base), shown(head), head == Policy::Pass));
     }
     changes.extend(baseline(&base.baseline, &head.baseline, base.needs_baseline()));
+    let is_priced = base.checks.iter().any(|check| check.metric == Metric::Scalar(Scalar::Cost));
+    changes.extend(sent::prices(base.prices, head.prices, is_priced));
+    changes.extend(sent::sent(base, head));
+    changes
+}
+
+fn slo(prefix: &str, base: &Slo, head: &Slo) -> Vec<SpecChange> {
+    let bounds = [
+        ("slo.ttft", base.ttft, head.ttft),
+        ("slo.ttfa", base.ttfa, head.ttfa),
+        ("slo.tpot", base.tpot, head.tpot),
+        ("slo.e2e", base.e2e, head.e2e),
+    ];
+    let changes = bounds.into_iter().filter_map(|(what, base, head)| {
+        // Without an objective there is nothing to keep.
+        let loosens = base.is_some_and(|base| head.is_none_or(|head| head > base));
+        change(&format!("{prefix}{what}"), base.map(time), head.map(time), loosens)
+    });
+    changes.collect()
+}
+
+fn tokens(prefix: &str, base: TokenPolicy, head: TokenPolicy) -> Option<SpecChange> {
     let shown = |tokens: TokenPolicy| {
         let word = if tokens == TokenPolicy::Usage { "usage" } else { "accept_estimate" };
         Some(word.to_owned())
     };
-    let is_accepted = head.prompts.tokens == TokenPolicy::AcceptEstimate;
-    changes.extend(change("prompts.tokens", shown(base.prompts.tokens), shown(head.prompts.tokens), is_accepted));
-    changes.extend(sent::sent(base, head));
-    changes
+    let is_accepted = head == TokenPolicy::AcceptEstimate;
+    change(&format!("{prefix}prompts.tokens"), shown(base), shown(head), is_accepted)
 }
 
 /// The change from one text to another, if it is one.
@@ -97,17 +128,18 @@ fn percent(share: f64) -> String {
     format!("{}%", (share * 1e5).round() / 1e3)
 }
 
-fn checks(base: &[Check], head: &[Check]) -> Vec<SpecChange> {
+/// What became of checks of scenarios of these names; none of a gate without.
+fn checks(base: &[Check], head: &[Check], names: &[String]) -> Vec<SpecChange> {
     let partners = partners(base, head);
     let mut changes = Vec::new();
     for (check, partner) in base.iter().zip(&partners) {
         match partner.and_then(|at| head.get(at)) {
-            Some(now) => changes.extend(of_check(check, now)),
-            None => changes.extend(change(&name(check), Some(check.bound_text.clone()), None, true)),
+            Some(now) => changes.extend(of_check(check, now, names)),
+            None => changes.extend(change(&name(check, names), Some(check.bound_text.clone()), None, true)),
         }
     }
     for (_, added) in head.iter().enumerate().filter(|(at, _)| !partners.contains(&Some(*at))) {
-        changes.extend(change(&name(added), None, Some(added.bound_text.clone()), false));
+        changes.extend(change(&name(added, names), None, Some(added.bound_text.clone()), false));
     }
     changes
 }
@@ -141,19 +173,24 @@ fn is_same_kind(left: &Check, right: &Check) -> bool {
     bounds && (left.scenario, left.metric, left.op) == (right.scenario, right.metric, right.op)
 }
 
-fn name(check: &Check) -> String {
-    format!("{} {}", check.metric, check.op.symbol())
+/// The scenario of a check, where there are any, as it stands before it.
+fn of_scenario(check: &Check, names: &[String]) -> String {
+    names.get(usize::from(check.scenario)).map_or_else(String::new, |name| format!("{name}: "))
+}
+
+fn name(check: &Check, names: &[String]) -> String {
+    format!("{}{} {}", of_scenario(check, names), check.metric, check.op.symbol())
 }
 
 /// What became of a check that is still there.
-fn of_check(base: &Check, head: &Check) -> Vec<SpecChange> {
-    let part = |part: &str| format!("{base} ({part})");
+fn of_check(base: &Check, head: &Check, names: &[String]) -> Vec<SpecChange> {
+    let part = |part: &str| format!("{}{base} ({part})", of_scenario(base, names));
     let mut changes = Vec::new();
     if base.bound != head.bound {
         let texts = [base, head].map(|check| Some(check.bound_text.clone()));
         let [from, to] = texts;
         let loosens = is_looser(base, &head.bound);
-        changes.push(SpecChange { what: name(base), base: from, head: to, loosens });
+        changes.push(SpecChange { what: name(base, names), base: from, head: to, loosens });
     }
     let importance = |check: &Check| {
         let word = if check.importance == Importance::Required { "require" } else { "prefer" };

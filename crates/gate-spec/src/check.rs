@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use gate_model::{Against, Aggregate, Bound, Decide, ErrorKind, Metric, MetricError, Op, Quantity, Scalar, Series};
+use gate_model::{
+    Against, Aggregate, Bound, Decide, Drifting, ErrorKind, Metric, MetricError, Op, PerRun, Quantity, Scalar, Series,
+    ServerMetric,
+};
 
 use crate::bound::{self, Fault};
-use crate::problem::clip;
+use crate::problem::{clip, nearest};
 
 /// A check on its own, not yet in a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,22 +104,39 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, CheckError> {
             MetricError::NeedsAggregate(series) => format!("write `{series}.p95 {symbol} {bound}`"),
             MetricError::Pooled(series) => format!("write `{series}.p95 {symbol} {bound}`"),
             MetricError::Percentile { .. } => "percentiles are such as `p50`, `p95` or `p99.9`".to_owned(),
-            MetricError::NotYet(_) => "remove this check, or use another metric".to_owned(),
+            MetricError::NeedsServerAggregate(name) => match name.strip_prefix("server.").and_then(near_server) {
+                Some(near) => format!("did you mean `server.{near}.max {symbol} {}`?", clip(bound)),
+                None => format!("write `{}.max {symbol} {}`", clip(name), clip(bound)),
+            },
+            MetricError::NoServerMetric(_) => {
+                "such as `server.kv_cache_usage.max`, or the server's own name: `server.vllm:num_requests_waiting.max`"
+                    .to_owned()
+            }
+            MetricError::NoDrift(_) => format!("such as `drift.tpot {symbol} 1%/h`"),
+            MetricError::NotInSpikes(name) => format!("check `{}` itself, or `spike.ttft.p95`", clip(name)),
         };
         let problem = match &failure {
             // Only these repeat what was written, which may be long.
-            MetricError::Unknown { .. } | MetricError::Percentile { .. } | MetricError::NotYet(_) => {
+            MetricError::Unknown { .. } | MetricError::Percentile { .. } | MetricError::NotInSpikes(_) => {
                 clip(&failure.to_string())
             }
+            MetricError::NoServerMetric(name) => MetricError::NoServerMetric(clip(name)).to_string(),
+            MetricError::NoDrift(name) => MetricError::NoDrift(clip(name)).to_string(),
+            MetricError::NeedsServerAggregate(name) => MetricError::NeedsServerAggregate(clip(name)).to_string(),
             MetricError::NeedsAggregate(_) | MetricError::Pooled(_) => failure.to_string(),
         };
-        error(metric_at.clone(), ("its metric is unknown or not yet supported", problem, hint))
+        error(metric_at.clone(), ("its metric is unknown", problem, hint))
     })?;
     let op_at = start..start + symbol.len();
-    let (bound, bound_text) = bound::read(metric, op, bound).map_err(|fault| {
+    let (bound, bound_text) = bound::read(metric, op, bound).map_err(|(class, problem, hint)| {
         let at = if bound_at.is_empty() { op_at.clone() } else { bound_at.clone() };
-        error(at, fault)
+        let hint = match meant_server(metric) {
+            Some(meant) => format!("did you mean `{meant}`? a name of the server's own has plain numbers: {hint}"),
+            None => hint,
+        };
+        error(at, (class, problem, hint))
     })?;
+    bound::upper(metric, op, &bound_text).map_err(|fault| error(op_at.clone(), fault))?;
     bound::equality(op, &bound).map_err(|fault| error(op_at, fault))?;
     Ok(Parsed { metric, op, bound, bound_text, metric_at, bound_at })
 }
@@ -136,42 +156,93 @@ pub(crate) fn turned(check: &Parsed) -> Option<String> {
 pub(crate) fn decided(metric: Metric, bound: &Bound) -> Decide {
     let to = bound.relative().map(|relative| relative.to);
     match metric {
+        Metric::Spike(inner) => decided(inner.metric(), bound),
         Metric::ErrorShare(_) | Metric::ErrorCount(_) => Decide::Point,
         Metric::Attainment if to.is_some() => Decide::Point,
-        Metric::Scalar(_) if to == Some(Against::Baseline) => Decide::Evidence,
+        Metric::Scalar(_) | Metric::Server(..) if to == Some(Against::Baseline) => Decide::Evidence,
         metric if is_once(metric) => Decide::Point,
-        Metric::Series(..) | Metric::Attainment | Metric::Scalar(_) => Decide::Evidence,
+        Metric::Series(..) | Metric::Attainment | Metric::Scalar(_) | Metric::Drift(_) | Metric::Server(..) => {
+            Decide::Evidence
+        }
     }
 }
 
 /// Whether a run has the metric once, so that its requests say nothing of how sure it is.
 pub(crate) fn is_once(metric: Metric) -> bool {
-    matches!(metric, Metric::Scalar(_) | Metric::Series(Series::SendLag, _) | Metric::Series(_, Aggregate::Stddev))
+    match metric {
+        Metric::Spike(inner) => is_once(inner.metric()),
+        Metric::Series(series, aggregate) => series == Series::SendLag || aggregate == Aggregate::Stddev,
+        Metric::Scalar(_) => !has_interval(metric),
+        Metric::Server(..) => true,
+        Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment | Metric::Drift(_) => false,
+    }
+}
+
+/// Whether the metric comes from the whole course of a run with an interval of its own: capacity, recovery and growth.
+pub(crate) fn has_interval(metric: Metric) -> bool {
+    matches!(metric, Metric::Drift(_) | Metric::Scalar(Scalar::KneeRate | Scalar::Recovery))
+}
+
+/// The series that a metric is of.
+pub(crate) fn series(metric: Metric) -> Option<Series> {
+    match metric {
+        Metric::Series(series, _) | Metric::Drift(Drifting::Series(series)) => Some(series),
+        Metric::Spike(inner) => series(inner.metric()),
+        _ => None,
+    }
 }
 
 /// Whether the metric has values only where answers are streamed.
 pub(crate) fn needs_stream(metric: Metric) -> bool {
-    match metric {
-        Metric::Series(series, _) => matches!(
+    match series(metric) {
+        Some(series) => matches!(
             series,
             Series::Ttft | Series::Ttfa | Series::Ttfe | Series::Tpot | Series::Itl | Series::Icl | Series::Stall
         ),
-        metric => metric == Metric::Scalar(Scalar::TpotEffective),
+        None => matches!(
+            metric,
+            Metric::Scalar(Scalar::TpotEffective | Scalar::Recovery)
+                | Metric::Spike(PerRun::Scalar(Scalar::TpotEffective))
+        ),
     }
 }
 
 /// Whether the metric has values only where tokens are generated.
 pub(crate) fn needs_output(metric: Metric) -> bool {
+    match (series(metric), metric) {
+        (Some(Series::TpotE2e | Series::OutputTokens | Series::ReasoningTokens), _)
+        | (
+            None,
+            Metric::Scalar(Scalar::ThroughputOutputTokens)
+            | Metric::Spike(PerRun::Scalar(Scalar::ThroughputOutputTokens)),
+        ) => true,
+        _ => needs_stream(metric),
+    }
+}
+
+/// Whether the metric counts the requests that keep every bound of the service level objective.
+pub(crate) fn needs_slo(metric: Metric) -> bool {
     match metric {
-        Metric::Series(Series::TpotE2e | Series::OutputTokens | Series::ReasoningTokens, _)
-        | Metric::Scalar(Scalar::ThroughputOutputTokens) => true,
-        metric => needs_stream(metric),
+        Metric::Spike(inner) => needs_slo(inner.metric()),
+        metric => matches!(metric, Metric::Attainment | Metric::Scalar(Scalar::Goodput | Scalar::KneeRate)),
     }
 }
 
 /// The check every gate has unless its metric is named.
 pub(crate) fn implied() -> (Metric, Op, Bound, &'static str) {
     (Metric::ErrorShare(ErrorKind::Any), Op::Less, Bound::Absolute(Quantity::share(0.05)), "5%")
+}
+
+/// The common name of a server's metric that a name is nearly, but is not; what only a server calls so has a colon.
+pub(crate) fn near_server(name: &str) -> Option<&'static str> {
+    let is_own = name.contains(':') || ServerMetric::COMMON.contains(&name);
+    if is_own { None } else { nearest(name, ServerMetric::COMMON) }
+}
+
+/// The metric with the common name that its own is nearly.
+fn meant_server(metric: Metric) -> Option<String> {
+    let Metric::Server(name, aggregate) = metric else { return None };
+    Some(format!("server.{}.{}", near_server(name.as_str())?, aggregate.name()))
 }
 
 /// The first metric of a family that is named without a member, such as `errors`.
@@ -226,6 +297,17 @@ mod tests {
             ("itl.p99 < 50ms", "itl.p99 < 50000000 Time"),
             ("icl.max < 1s", "icl.max < 1000000000 Time"),
             ("tpot.effective < 50ms", "tpot.effective < 50000000 Time"),
+            ("knee.rate >= 4/s", "knee.rate >= 4 PerSecond"),
+            ("recovery <= 30s", "recovery <= 30000000000 Time"),
+            ("spike.errors.rate < 5%", "spike.errors.rate < 0.05 Share"),
+            ("drift.server.gpu_memory < 2%/h", "drift.server.gpu_memory < 0.02 PerHour"),
+            ("server.kv_cache_usage.max < 85%", "server.kv_cache_usage.max < 0.85 Share"),
+            ("server.memory.last < 2 GiB", "server.memory.last < 2147483648 Bytes"),
+            ("server.vllm:num_requests_waiting.mean < 3", "server.vllm:num_requests_waiting.mean < 3 Count"),
+            ("server.kv_cache_usage.max < baseline + 5pp", "server.kv_cache_usage.max < baseline + 5pp"),
+            ("cost < $0.40", "cost < 0.4 Dollars"),
+            ("tokens.spent <= 200000", "tokens.spent <= 200000 Count"),
+            ("knee.rate >= baseline - 10%", "knee.rate >= baseline - 10%"),
             ("ttft.p50<baseline+15%", "ttft.p50 < baseline + 15%"),
             ("ttft.p50 < baseline  +  15 %  or  1.5 s", "ttft.p50 < baseline + 15% or 1.5s"),
             ("ttft.p50 < baseline + 20ms or 15%", "ttft.p50 < baseline + 15% or 20ms"),
@@ -259,8 +341,12 @@ mod tests {
                 "[5%] the unit of `5%` does not fit `ttft.p95`, which is measured in us, ms, s, m, h or d; such as `ttft.p95 < 800ms`",
             ),
             (
+                "ttft.p95 < 5KB",
+                "[5KB] `KB` is not a unit of `ttft.p95`; write it in us, ms, s, m, h or d, such as `ttft.p95 < 800ms`",
+            ),
+            (
                 "ttft.p95 < 5KiB",
-                "[5KiB] `KiB` is not a unit of `ttft.p95`; write it in us, ms, s, m, h or d, such as `ttft.p95 < 800ms`",
+                "[5KiB] the unit of `5KiB` does not fit `ttft.p95`, which is measured in us, ms, s, m, h or d; such as `ttft.p95 < 800ms`",
             ),
             (
                 "goodput >= 95%",
@@ -305,7 +391,60 @@ mod tests {
             ),
             (
                 "drift.ttft < 1%",
-                "[drift.ttft] `drift.ttft` is not yet supported; remove this check, or use another metric",
+                "[1%] `drift.ttft` is growth over time, and `1%` says not in which; write `drift.ttft < 1%/h`",
+            ),
+            (
+                "drift.ttft < 0%/h",
+                "[0%/h] `drift.ttft` needs a bound above 0%/h: no machine keeps its pace to nothing; such as `drift.ttft < 1%/h`",
+            ),
+            (
+                "drift.ttft > 1%/h",
+                "[>] `drift.ttft` is bounded from above, and `>` bounds it from below; write `drift.ttft < 1%/h`",
+            ),
+            (
+                "drift.itl < 1%/h",
+                "[drift.itl] `itl` has no drift: `drift.ttft`, `drift.tpot` and the other series measured once a request do, and `drift.server.NAME`; such as `drift.tpot < 1%/h`",
+            ),
+            (
+                "drift.tpot < baseline + 5%",
+                "[baseline + 5%] `drift.tpot` is growth within one run, so it is not compared with another's; write `drift.tpot < 1%/h`",
+            ),
+            (
+                "knee.rate >= reference - 5%",
+                "[reference - 5%] `knee.rate` is not compared side by side; compare it with stored runs: `knee.rate >= baseline - 15%`",
+            ),
+            (
+                "spike.ttft.p95 < reference + 5%",
+                "[reference + 5%] `spike.ttft.p95` is not compared side by side; compare it with stored runs: `spike.ttft.p95 < baseline + 15%`",
+            ),
+            (
+                "server.running.max < reference + 5%",
+                "[reference + 5%] `server.running.max` is the target's own, and nobody asks the reference for its; compare it with stored runs, by `baseline`, or give it a fixed bound",
+            ),
+            (
+                "server.running < 5",
+                "[server.running] `server.running` is read many times in a run: say which summary, `server.running.max`, `.mean`, `.last` or `.delta`; write `server.running.max < 5`",
+            ),
+            (
+                "server.kv_cache_usag.max < 85%",
+                "[85%] `server.kv_cache_usag.max` is a number as the server gives it, and `85%` has a unit; did you mean `server.kv_cache_usage.max`? a name of the server's own has plain numbers: write the number alone, such as `server.kv_cache_usag.max < 100`",
+            ),
+            (
+                "server.gpu_memroy < 2GiB",
+                "[server.gpu_memroy] `server.gpu_memroy` is read many times in a run: say which summary, `server.gpu_memroy.max`, `.mean`, `.last` or `.delta`; did you mean `server.gpu_memory.max < 2GiB`?",
+            ),
+            (
+                "server.vllm:x.max < 85%",
+                "[85%] `server.vllm:x.max` is a number as the server gives it, and `85%` has a unit; write the number alone, such as `server.vllm:x.max < 100`",
+            ),
+            ("cost < 0.40", "[0.40] the bound `0.40` needs a unit; write `cost < $0.40`"),
+            (
+                "spike.client.cpu < 50%",
+                "[spike.client.cpu] `client.cpu` is of the whole run: it has no value inside the spikes; check `client.cpu` itself, or `spike.ttft.p95`",
+            ),
+            (
+                "recovery < 40% of cold",
+                "[40% of cold] `recovery` is not compared with another scenario's; compare a percentile over requests: such as `ttft.p50 < 40% of cold`",
             ),
             ("errors.rate < 0", "[0] `errors.rate < 0` can never pass; write `errors.rate <= 0`"),
             ("attainment > 100%", "[100%] `attainment > 100%` can never pass; write `attainment >= 100%`"),

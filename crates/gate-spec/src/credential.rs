@@ -122,13 +122,25 @@ fn collect(node: &Node, secrecy: Secrecy, fields: &'static [Field], spans: &mut 
                 spans.extend(key_span(&entry.key.text, entry.key.site, secrecy));
                 let field = find(fields, &entry.key.text);
                 let is_secret = match field.map(|field| &field.kind) {
-                    None | Some(Kind::Leaf(Leaf::Text | Leaf::File) | Kind::Later) => looks_secret(&entry.key.text),
+                    None | Some(Kind::Leaf(Leaf::Text | Leaf::File)) => looks_secret(&entry.key.text),
                     Some(kind) => matches!(kind, Kind::Leaf(Leaf::Credential) | Kind::Headers),
                 };
                 let secrecy = if is_secret { Secrecy::Secret } else { secrecy };
-                collect(&entry.value, secrecy, field.and_then(Field::fields).unwrap_or(&[]), spans);
+                match field.and_then(Field::named) {
+                    Some(fields) => collect_named(&entry.value, secrecy, fields, spans),
+                    None => collect(&entry.value, secrecy, field.and_then(Field::fields).unwrap_or(&[]), spans),
+                }
             }
         }
+    }
+}
+
+/// The same of maps by names of the spec's own, which say nothing of what is below them.
+fn collect_named(node: &Node, secrecy: Secrecy, fields: &'static [Field], spans: &mut Vec<Span>) {
+    let Content::Mapping(entries) = &node.content else { return collect(node, secrecy, fields, spans) };
+    for entry in entries {
+        spans.extend(key_span(&entry.key.text, entry.key.site, secrecy));
+        collect(&entry.value, secrecy, fields, spans);
     }
 }
 

@@ -33,12 +33,18 @@ pub(crate) enum Kind {
     Free,
     /// A list of single values.
     List(Leaf),
+    /// A map with these keys, of which only those that are written have a value.
+    Part(&'static [Field]),
+    /// A map with one of these keys, or the name of one that has a default.
+    OneOf { fields: &'static [Field], bare: &'static [(&'static str, &'static str)] },
+    /// A list of maps with these keys.
+    Maps(&'static [Field]),
+    /// Maps with these keys, by names of the spec's own.
+    Named(&'static [Field]),
     /// A list of checks.
     Checks,
     /// Faults of the simulated engine, by request number or range of them.
     Script,
-    /// In the product, but not in this version.
-    Later,
 }
 
 /// What one value is.
@@ -83,7 +89,27 @@ pub(crate) enum Leaf {
     /// A number of bytes.
     Bytes,
     /// Requests per second.
-    Rate,
+    Rate { least: Least },
+    /// Requests per second: `R`, or `A..B` for a straight line from one to the other.
+    Rates,
+    /// Tokens per second.
+    TokenRate,
+    /// Growth per hour, in percent.
+    PerHour,
+    /// US dollars.
+    Dollars { least: Least },
+    /// A whole number of tokens or requests, possibly a very large one.
+    Amount,
+    /// A number of tokens, with or without the word behind it.
+    Tokens { most: u32 },
+    /// The turns of a conversation: `N` or `A..B`.
+    Turns,
+    /// The distribution of times between arrivals.
+    Arrivals,
+    /// A URL, or a path on the target's host.
+    Metrics,
+    /// A URL, or the name of a file, of an image.
+    Image,
     /// A number, possibly with decimals.
     Number { least: Least },
     /// A whole number.
@@ -100,8 +126,8 @@ pub(crate) enum Leaf {
     From,
     /// Where baselines are kept.
     Store,
-    /// One of these words; the second are in the product, but not in this version.
-    Word(&'static [&'static str], &'static [&'static str]),
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// The least value of a number.
@@ -139,14 +165,6 @@ impl Field {
         Self { name, kind: Kind::Map(fields), presence: Presence::Default("{}"), doc }
     }
 
-    pub(crate) const fn later(name: &'static str) -> Self {
-        Self { name, kind: Kind::Later, presence: Presence::Optional, doc: "" }
-    }
-
-    pub(crate) fn is_later(&self) -> bool {
-        matches!(self.kind, Kind::Later)
-    }
-
     pub(crate) fn is_required(&self) -> bool {
         matches!(self.presence, Presence::Required)
     }
@@ -162,7 +180,17 @@ impl Field {
     /// The keys below, if it is a map of known keys.
     pub(crate) fn fields(&self) -> Option<&'static [Field]> {
         match self.kind {
-            Kind::Map(fields) | Kind::Short { fields, .. } => Some(fields),
+            Kind::Map(fields) | Kind::Part(fields) | Kind::Short { fields, .. } | Kind::OneOf { fields, .. } => {
+                Some(fields)
+            }
+            _ => None,
+        }
+    }
+
+    /// The keys of the maps below, if it is a map of names of the spec's own.
+    pub(crate) fn named(&self) -> Option<&'static [Field]> {
+        match self.kind {
+            Kind::Named(fields) => Some(fields),
             _ => None,
         }
     }

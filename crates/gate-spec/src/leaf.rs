@@ -1,5 +1,9 @@
 //! Reading one value: text → a value in base units (nanoseconds, fractions, plain numbers).
 
+mod traffic;
+
+pub(crate) use traffic::arrivals;
+
 use std::fmt::Display;
 
 use gate_model::{Quantity, QuantityError, Unit};
@@ -39,7 +43,7 @@ impl Flaw {
 impl Leaf {
     /// Whether an empty text means that the key is not set.
     pub(crate) fn empty_is_unset(self) -> bool {
-        matches!(self, Self::Text | Self::File | Self::Check | Self::Credential)
+        matches!(self, Self::Text | Self::File | Self::Check | Self::Credential | Self::Metrics)
     }
 
     /// Reads a text as this kind of value.
@@ -104,7 +108,21 @@ impl Leaf {
                 share(text, "above 50% and at most 99.9%", "99%", |share| 0.5 < share && share <= 0.999 + 1e-9)
             }
             Self::Bytes => bytes(text),
-            Self::Rate => rate(text),
+            Self::Rate { least } => traffic::rate(text, least),
+            Self::Rates => traffic::rates(text),
+            Self::TokenRate => traffic::token_rate(text),
+            Self::PerHour => traffic::per_hour(text),
+            Self::Dollars { least } => traffic::dollars(text, least),
+            Self::Amount => traffic::amount(text),
+            Self::Tokens { most } => {
+                let number = ["tokens", "token"].into_iter().find_map(|word| text.strip_suffix(word));
+                count(number.unwrap_or(text).trim_end(), 1, most)
+                    .map_err(|flaw| flaw.fix("such as `500`, or `500 tokens`"))
+            }
+            Self::Turns => traffic::turns(text),
+            Self::Arrivals => traffic::arrivals(text).map(|_| Value::from(text)),
+            Self::Metrics => traffic::metrics(text),
+            Self::Image => traffic::image(text),
             Self::Number { least } => number(text, least),
             Self::Count { least, most } => count(text, least, most),
             Self::CountOrNone { most } => {
@@ -127,7 +145,7 @@ impl Leaf {
             Self::Iterations => iterations(text),
             Self::From => baseline::from(text).map(|_| Value::from(text)),
             Self::Store => baseline::store(text).map(|_| Value::from(text)),
-            Self::Word(words, later) => word(text, words, later),
+            Self::Word(words) => word(text, words),
         }
     }
 }
@@ -250,24 +268,28 @@ fn bytes(text: &str) -> Result<Value, Flaw> {
     }
 }
 
-fn rate(text: &str) -> Result<Value, Flaw> {
+fn number(text: &str, least: Least) -> Result<Value, Flaw> {
     match plain(text) {
-        Some(rate) if rate > 0.0 && rate <= 100_000.0 => Ok(Value::from(rate)),
-        _ => Err(Flaw::new(
-            "must be a number of requests per second above 0, at most 100000",
-            "without a unit, such as `rps: 2` or `rps: 0.5`",
+        Some(number) if least.allows(number) => Ok(Value::from(number)),
+        _ => Err(spelt_out(
+            text,
+            match least {
+                Least::Zero => Flaw::new("must be a number, 0 or more", "without a unit, such as `150`"),
+                Least::AboveZero => Flaw::new("must be a number above 0", "without a unit, such as `550`"),
+                Least::One => Flaw::new("must be a number, 1 or more", "without a unit, such as `3`"),
+            },
         )),
     }
 }
 
-fn number(text: &str, least: Least) -> Result<Value, Flaw> {
-    match plain(text) {
-        Some(number) if least.allows(number) => Ok(Value::from(number)),
-        _ => Err(match least {
-            Least::Zero => Flaw::new("must be a number, 0 or more", "without a unit, such as `150`"),
-            Least::AboveZero => Flaw::new("must be a number above 0", "without a unit, such as `550`"),
-            Least::One => Flaw::new("must be a number, 1 or more", "without a unit, such as `3`"),
-        }),
+/// The flaw of a number; of one with an exponent it says that none is read.
+fn spelt_out(text: &str, flaw: Flaw) -> Flaw {
+    let exponents = text.chars().filter(char::is_ascii_alphabetic).collect::<String>();
+    match text.parse::<f64>() {
+        Ok(number) if exponents.eq_ignore_ascii_case("e") && (1e-9..1e15).contains(&number) => {
+            flaw.fix(format!("an exponent is not read: write `{number}`"))
+        }
+        _ => flaw,
     }
 }
 
@@ -344,19 +366,21 @@ fn iterations(text: &str) -> Result<Value, Flaw> {
     Ok(Value::Mapping(map))
 }
 
-fn word(text: &str, words: &[&str], later: &[&str]) -> Result<Value, Flaw> {
-    if words.contains(&text) {
-        return Ok(Value::from(text));
-    }
+/// Words as a sentence offers them: `a`, `b` or `c`.
+pub(crate) fn alternatives(words: &[&str]) -> String {
     let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>();
-    let list = match list.split_last() {
+    match list.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => String::new(),
-    };
-    if later.iter().any(|word| text == *word || text.strip_prefix(word).is_some_and(|rest| rest.starts_with('('))) {
-        return Err(Flaw::new("has a value that is not yet supported", format!("this version knows {list}")));
     }
+}
+
+fn word(text: &str, words: &[&str]) -> Result<Value, Flaw> {
+    if words.contains(&text) {
+        return Ok(Value::from(text));
+    }
+    let list = alternatives(words);
     let flaw = match words.len() {
         ..=4 => Flaw::new(format!("must be {list}"), format!("write {list}")),
         5..=10 => Flaw::new(format!("must be {list}"), "write one of these words"),
@@ -445,15 +469,21 @@ mod tests {
             (Leaf::Route, "/g?x=1", "\"/g?x=1\""),
             (Leaf::Route, "g h", "must be a path that starts with `/`; such as `/generate`"),
             (Leaf::Pointer, "/a~1b/0", "\"/a~1b/0\""),
-            (
-                Leaf::Word(&["openai-chat", "triton"], &[]),
-                "Azure",
-                "must be `openai-chat` or `triton`; use `openai-chat`",
-            ),
-            (Leaf::Word(&["sse", "ndjson"], &[]), "vllm", "must be `sse` or `ndjson`; write `sse` or `ndjson`"),
+            (Leaf::Word(&["openai-chat", "triton"]), "Azure", "must be `openai-chat` or `triton`; use `openai-chat`"),
+            (Leaf::Word(&["sse", "ndjson"]), "vllm", "must be `sse` or `ndjson`; write `sse` or `ndjson`"),
             (Leaf::Number { least: Least::One }, "1", "1.0"),
-            (Leaf::Rate, "0.5", "0.5"),
-            (Leaf::Rate, "2", "2.0"),
+            (Leaf::Rate { least: Least::AboveZero }, "0.5", "0.5"),
+            (Leaf::Rate { least: Least::AboveZero }, "2", "2.0"),
+            (
+                Leaf::Rate { least: Least::AboveZero },
+                "1e2",
+                "must be a number of requests per second above 0, at most 100000; an exponent is not read: write `100`",
+            ),
+            (
+                Leaf::Number { least: Least::One },
+                "1.5E3",
+                "must be a number, 1 or more; an exponent is not read: write `1500`",
+            ),
             (Leaf::Seed, "007", "7"),
             (Leaf::Iterations, "30..50", "{\"first\":30,\"last\":50}"),
             (Leaf::Iterations, "30 .. 50", "{\"first\":30,\"last\":50}"),
@@ -493,12 +523,12 @@ mod tests {
     #[test]
     fn numbers_out_of_range_are_refused() {
         for (leaf, written) in [
-            (Leaf::Rate, "0"),
-            (Leaf::Rate, "100001"),
-            (Leaf::Rate, "-1"),
-            (Leaf::Rate, "1e3"),
-            (Leaf::Rate, ".inf"),
-            (Leaf::Rate, "2/s"),
+            (Leaf::Rate { least: Least::AboveZero }, "0"),
+            (Leaf::Rate { least: Least::AboveZero }, "100001"),
+            (Leaf::Rate { least: Least::AboveZero }, "-1"),
+            (Leaf::Rate { least: Least::AboveZero }, "1e3"),
+            (Leaf::Rate { least: Least::AboveZero }, ".inf"),
+            (Leaf::Rate { least: Least::AboveZero }, "2/s"),
             (Leaf::Share, "101%"),
             (Leaf::Confidence, "50%"),
             (Leaf::Confidence, "100%"),

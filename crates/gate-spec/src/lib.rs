@@ -21,12 +21,16 @@ mod environment;
 mod field;
 mod leaf;
 mod length;
+mod load;
 mod overlay;
 mod problem;
+mod prompts;
 mod raw;
 mod reference;
 mod resolve;
+mod scenario;
 mod schema;
+mod scope;
 mod source;
 mod table;
 mod target;
@@ -136,7 +140,14 @@ pub fn resolve(
 
 fn diagnostics(source: &Source, mut problems: Vec<Problem>) -> Vec<Diagnostic> {
     problems.sort_by_key(|problem| problem.site);
-    problems.dedup();
+    let mut told: Vec<Problem> = Vec::new();
+    for problem in problems {
+        // What scenarios have from the gate is wrong for each of them.
+        if !told.iter().rev().take_while(|earlier| earlier.site == problem.site).any(|earlier| *earlier == problem) {
+            told.push(problem);
+        }
+    }
+    let mut problems = told;
     if problems.len() > DIAGNOSTICS_LIMIT {
         let more = problems.len() - (DIAGNOSTICS_LIMIT - 1);
         problems.truncate(DIAGNOSTICS_LIMIT - 1);

@@ -15,9 +15,10 @@ pub(crate) fn reference(
     context: &mut Context,
     mut raw: RawTarget,
     raw_target: &RawTarget,
+    has_models: bool,
     secrets: &mut Vec<Secret>,
 ) -> Target {
-    let block = inherit(context, &mut raw, raw_target);
+    let block = Block { has_models, ..inherit(context, &mut raw, raw_target) };
     target(context, &block, raw, secrets)
 }
 
@@ -75,7 +76,7 @@ fn inherit(context: &mut Context, raw: &mut RawTarget, target: &RawTarget) -> Bl
     if is_elsewhere && !is_trusted {
         warn_withheld(context, target, same_api);
     }
-    Block { name: "reference", inherited, asks_environment }
+    Block { name: "reference", inherited, has_models: false, asks_environment }
 }
 
 /// Says which credentials of the target's the reference, on another host, is not given.

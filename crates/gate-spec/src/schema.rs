@@ -15,7 +15,7 @@ const NUMBER: &str = r"^\s*[0-9.]+\s*$";
 const WHOLE: &str = r"^\s*[0-9]+\s*$";
 const NOUGHT: &str = r"^\s*[0.]+\s*$";
 const TIME: &str = r"^\s*[0-9.]+\s*(ns|us|µs|μs|ms|s|m|h|d)\s*$";
-const QUANTITY: &str = r"[0-9.]+\s*[a-zµμ%/]*";
+const QUANTITY: &str = r"\$?\s*[0-9.]+\s*[A-Za-zµμ%/]*";
 const PERCENT: &str = r"^\s*[0-9.]+\s*%\s*$";
 
 /// The JSON Schema of a gate spec: every key that is supported, with its description and default.
@@ -46,18 +46,18 @@ fn check() -> Value {
     let fixed = Metric::common_names().into_iter().filter_map(example);
     let examples: Vec<_> = fixed.chain(relative.map(str::to_owned)).collect();
     let relative = format!(r"(baseline|reference)(\s*[+-]\s*{QUANTITY}(\s*or\s*{QUANTITY})?)?");
+    let share = r"[0-9.]+\s*%\s*of\s+[A-Za-z0-9][A-Za-z0-9._-]*";
     json!({
         "description": "METRIC OPERATOR BOUND: the condition that passes, such as `ttft.p95 < 800ms`.",
         "type": "string",
-        "pattern": format!(r"^\s*[a-z0-9_.]+\s*(<|<=|>|>=|==)\s*({QUANTITY}|{relative})\s*$|{VARIABLE}"),
+        "pattern": format!(r"^\s*[A-Za-z0-9_.:]+\s*(<|<=|>|>=|==)\s*({QUANTITY}|{relative}|{share})\s*$|{VARIABLE}"),
         "examples": examples,
     })
 }
 
 fn object(fields: &[Field]) -> Map<String, Value> {
-    let known = || fields.iter().filter(|field| !field.is_later());
-    let properties: Map<_, _> = known().map(|field| (field.name.to_owned(), property(field))).collect();
-    let required = known().filter(|field| matches!(field.presence, Presence::Required));
+    let properties: Map<_, _> = fields.iter().map(|field| (field.name.to_owned(), property(field))).collect();
+    let required = fields.iter().filter(|field| matches!(field.presence, Presence::Required));
     let required: Vec<_> = required.map(|field| field.name).collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
@@ -69,12 +69,42 @@ fn object(fields: &[Field]) -> Map<String, Value> {
     schema
 }
 
+/// The keys of a map in which nothing stands in for what is left out.
+fn part(fields: &[Field]) -> Map<String, Value> {
+    let mut schema = object(fields);
+    schema.remove("required");
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        property.remove("default");
+    }
+    schema
+}
+
+/// A map with exactly one of these keys.
+fn choice(fields: &[Field]) -> Map<String, Value> {
+    let mut schema = object(fields);
+    schema.insert("minProperties".to_owned(), json!(1));
+    schema.insert("maxProperties".to_owned(), json!(1));
+    schema
+}
+
 fn property(field: &Field) -> Value {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(field.doc));
     let kind = match &field.kind {
         Kind::Leaf(leaf) => value(*leaf),
         Kind::Map(fields) => Value::Object(object(fields)),
+        Kind::Part(fields) => Value::Object(part(fields)),
+        Kind::OneOf { fields, bare } => {
+            let words: Vec<_> = bare.iter().map(|(name, _)| *name).collect();
+            json!({"anyOf": [{"enum": words}, {"type": "string", "pattern": VARIABLE}, choice(fields)]})
+        }
+        Kind::Maps(fields) => json!({"type": "array", "items": object(fields)}),
+        Kind::Named(fields) => json!({
+            "type": "object",
+            "patternProperties": {(leaf::NAME): object(fields)},
+            "additionalProperties": false
+        }),
         Kind::Short { leaf, fields, absent, .. } => {
             let forms = json!({"anyOf": [value(*leaf), object(fields)]});
             if !absent.is_empty() {
@@ -95,7 +125,6 @@ fn property(field: &Field) -> Value {
             "patternProperties": {r"^[0-9]+(\.\.[0-9]+)?$": value(FAULT)},
             "additionalProperties": false
         }),
-        Kind::Later => json!({}),
     };
     if let Value::Object(kind) = kind {
         schema.extend(kind);
@@ -154,9 +183,46 @@ fn value(leaf: Leaf) -> Value {
             let pattern = or_variable(&format!(r"^\s*[0-9]+\s*(B|KiB|MiB)\s*$|{NOUGHT}"));
             json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
         }
-        Leaf::Rate => json!({
+        Leaf::Rate { least: Least::Zero } => json!({
+            "type": ["number", "string"], "minimum": 0, "maximum": 100_000, "pattern": or_variable(NUMBER)
+        }),
+        Leaf::Rate { .. } => json!({
             "type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 100_000, "pattern": or_variable(NUMBER)
         }),
+        Leaf::Rates => {
+            let pattern = or_variable(r"^\s*[0-9.]+?\s*(\.\.\s*[0-9.]+\s*)?$");
+            json!({"type": ["number", "string"], "minimum": 0, "maximum": 100_000, "pattern": pattern})
+        }
+        Leaf::TokenRate => {
+            let pattern = or_variable(r"^\s*[0-9.]+\s*(tok/s\s*)?$");
+            json!({"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": pattern})
+        }
+        Leaf::PerHour => {
+            let pattern = or_variable(&format!(r"^\s*[0-9.]+\s*%/h\s*$|{NOUGHT}"));
+            json!({"type": ["string", "integer"], "maximum": 0, "minimum": 0, "pattern": pattern})
+        }
+        Leaf::Dollars { least } => {
+            let bound = if least == Least::Zero { "minimum" } else { "exclusiveMinimum" };
+            let pattern = or_variable(r"^\s*\$?\s*[0-9.]+\s*$");
+            json!({"type": ["number", "string"], bound: 0, "pattern": pattern})
+        }
+        Leaf::Amount => {
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": 1_000_000_000_000_u64, "pattern": or_variable(WHOLE)})
+        }
+        Leaf::Tokens { most } => {
+            let pattern = or_variable(r"^\s*[0-9]+\s*(tokens?\s*)?$");
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": most, "pattern": pattern})
+        }
+        Leaf::Turns => {
+            let pattern = or_variable(r"^\s*[0-9]+\s*(\.\.\s*[0-9]+\s*)?$");
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": 100, "pattern": pattern})
+        }
+        Leaf::Arrivals => {
+            let pattern = or_variable(r"^\s*(poisson|constant|gamma\s*\(\s*[0-9.]+\s*\))\s*$");
+            json!({"type": "string", "pattern": pattern})
+        }
+        Leaf::Metrics => json!({"type": "string", "pattern": or_variable("^(/|https?://|unix:)")}),
+        Leaf::Image => json!({"type": any(), "minLength": 1}),
         Leaf::Number { least: Least::One } => {
             json!({"type": ["number", "string"], "minimum": 1, "pattern": or_variable(NUMBER)})
         }
@@ -183,7 +249,7 @@ fn value(leaf: Leaf) -> Value {
             let pattern = or_variable(r"^\s*[0-9]+\s*(\.\.\s*[0-9]+\s*)?$");
             json!({"type": ["integer", "string"], "minimum": 1, "pattern": pattern})
         }
-        Leaf::Word(words, _) => {
+        Leaf::Word(words) => {
             // A word such as `1` is a number where it is written without quotes.
             let numbers = words.iter().map(|word| literal(word)).filter(Value::is_number);
             let words: Vec<_> = words.iter().map(|word| json!(word)).chain(numbers).collect();

@@ -1,13 +1,24 @@
 //! The field table: every key of a gate spec, once.
 
+mod engine;
+mod load;
+mod prompts;
+
 use crate::baseline::MOST_RUNS;
 use crate::field::{Field, Kind, Leaf, Least};
+
+pub(crate) use engine::FAULT;
+pub(crate) use load::{LOAD, SHAPE};
+pub(crate) use prompts::{LONGEST, PROMPTS};
+
+use engine::SIM;
 
 const MS: Leaf = Leaf::Time { least: Least::Zero, unit: "ms" };
 const LIMIT: Leaf = Leaf::Time { least: Least::AboveZero, unit: "ms" };
 const WAIT: Leaf = Leaf::Time { least: Least::AboveZero, unit: "s" };
-const SHAPES: Leaf = Leaf::Word(&["normal", "lognormal", "uniform"], &[]);
-const POLICY: Leaf = Leaf::Word(&["pass", "fail"], &[]);
+const SHAPES: Leaf = Leaf::Word(&["normal", "lognormal", "uniform"]);
+const PRICE: Leaf = Leaf::Dollars { least: Least::Zero };
+const POLICY: Leaf = Leaf::Word(&["pass", "fail"]);
 
 /// The top level.
 pub(crate) const ROOT: &[Field] = &[
@@ -31,12 +42,92 @@ pub(crate) const ROOT: &[Field] = &[
     Field::section("baseline", BASELINE, "Which stored runs checks such as `ttft.p50 < baseline + 15%` compare with."),
     Field::optional("require", Kind::Checks, "Checks whose violation breaks the build, such as `ttft.p95 < 800ms`."),
     Field::optional("prefer", Kind::Checks, "Checks whose violation is a warning."),
-    Field::later("scenarios"),
-    Field::later("run"),
-    Field::later("budget"),
-    Field::later("prices"),
-    Field::later("abort"),
-    Field::later("journal"),
+    Field::optional(
+        "scenarios",
+        Kind::Named(SCENARIO),
+        "Kinds of traffic by name, each with what it has otherwise than the gate. The gate's own checks hold for every scenario that has none of the same metric and operator itself.",
+    ),
+    Field::default(
+        "run",
+        Leaf::Word(&["in_turn", "together"]),
+        "in_turn",
+        "`in_turn`: scenarios run one after another, each with its own load and warm-up; `together`: all at once, one load split by weight.",
+    ),
+    Field::section("budget", BUDGET, "What a run may use up at most; checked before it, and kept during it."),
+    Field::optional("prices", Kind::Map(PRICES), "What a million tokens cost, in dollars."),
+    Field::section("abort", ABORT, "When a run is given up."),
+    Field::section("journal", JOURNAL, "What the journal keeps."),
+];
+
+/// One kind of traffic.
+const SCENARIO: &[Field] = &[
+    Field::optional(
+        "load",
+        Kind::Part(LOAD),
+        "Keys of the load, where they are not the gate's; one of `iterations`, `duration`, `pattern`, `stages` and `trace` replaces whichever the gate has.",
+    ),
+    Field::optional("prompts", Kind::Part(PROMPTS), "Keys of the prompts, where they are not the gate's."),
+    Field::optional("slo", Kind::Part(SLO), "Keys of the service level objective, where they are not the gate's."),
+    Field::optional("require", Kind::Checks, "Checks of this traffic whose violation breaks the build."),
+    Field::optional("prefer", Kind::Checks, "Checks of this traffic whose violation is a warning."),
+    Field::optional("target", Kind::Part(SCENARIO_TARGET), "What its requests ask of the endpoint otherwise."),
+    Field::default(
+        "weight",
+        Leaf::Number { least: Least::AboveZero },
+        "1",
+        "Its share of the requests under `run: together`, relative to the others'.",
+    ),
+];
+
+const SCENARIO_TARGET: &[Field] = &[
+    Field::optional("model", Kind::Leaf(Leaf::Text), "The model's name in requests."),
+    Field::optional("extra_body", Kind::Free, "Fields merged into its requests' bodies over the target's."),
+];
+
+const BUDGET: &[Field] = &[
+    Field::optional("requests", Kind::Leaf(Leaf::Amount), "Requests, warm-up and both arms included."),
+    Field::optional("input_tokens", Kind::Leaf(Leaf::Amount), "Input tokens."),
+    Field::optional("output_tokens", Kind::Leaf(Leaf::Amount), "Output tokens."),
+    Field::optional(
+        "cost",
+        Kind::Leaf(Leaf::Dollars { least: Least::AboveZero }),
+        "Dollars by `prices`, such as `$0.40`.",
+    ),
+];
+
+const PRICES: &[Field] = &[
+    Field::required("input", Kind::Leaf(PRICE), "Of a million input tokens, such as `$2.50`."),
+    Field::optional(
+        "cached_input",
+        Kind::Leaf(PRICE),
+        "Of a million input tokens read from a cache; where absent they cost as much as others.",
+    ),
+    Field::required("output", Kind::Leaf(PRICE), "Of a million output tokens, reasoning included."),
+];
+
+const ABORT: &[Field] = &[
+    Field::default(
+        "connection_failures",
+        Leaf::Count { least: 0, most: 1_000_000 },
+        "5",
+        "After so many failures to connect one after another; 0: never.",
+    ),
+    Field::default(
+        "lost",
+        Leaf::Flag,
+        "true",
+        "Where a required check can no longer be kept, whatever is still to come.",
+    ),
+];
+
+const JOURNAL: &[Field] = &[
+    Field::default(
+        "tokens",
+        Leaf::Count { least: 0, most: 1_000_000 },
+        "1000",
+        "The requests, the first in send order, whose tokens' times are kept.",
+    ),
+    Field::default("keep_text", Leaf::Flag, "false", "Whether the answers' texts are kept."),
 ];
 
 const TARGET: &[Field] = &[
@@ -48,26 +139,23 @@ const TARGET: &[Field] = &[
     Field::optional("sim", Kind::Map(SIM), "The built-in simulated engine instead of a URL, with its parameters."),
     Field::default(
         "api",
-        Leaf::Word(
-            &[
-                "openai-chat",
-                "openai-completions",
-                "openai-responses",
-                "openai-embeddings",
-                "anthropic",
-                "gemini",
-                "bedrock-converse",
-                "bedrock-invoke",
-                "cohere",
-                "ollama",
-                "tgi",
-                "llamacpp",
-                "sglang",
-                "triton",
-                "custom",
-            ],
-            &[],
-        ),
+        Leaf::Word(&[
+            "openai-chat",
+            "openai-completions",
+            "openai-responses",
+            "openai-embeddings",
+            "anthropic",
+            "gemini",
+            "bedrock-converse",
+            "bedrock-invoke",
+            "cohere",
+            "ollama",
+            "tgi",
+            "llamacpp",
+            "sglang",
+            "triton",
+            "custom",
+        ]),
         "openai-chat",
         "The dialect the endpoint speaks.",
     ),
@@ -88,7 +176,7 @@ const TARGET: &[Field] = &[
     ),
     Field::default(
         "max_tokens_field",
-        Leaf::Word(&["max_tokens", "max_completion_tokens"], &[]),
+        Leaf::Word(&["max_tokens", "max_completion_tokens"]),
         "max_tokens",
         "The field of `openai-chat` requests that says how long an answer may be.",
     ),
@@ -99,7 +187,11 @@ const TARGET: &[Field] = &[
     ),
     Field::section("tls", TLS, "How the certificate of an https endpoint is checked, and which one is shown to it."),
     Field::section("ready", READY, "Waiting for the endpoint before the load starts."),
-    Field::later("metrics"),
+    Field::optional(
+        "metrics",
+        Kind::Leaf(Leaf::Metrics),
+        "Where the target's own metrics are read during the run, in Prometheus' text format: a URL, or a path on the target's host such as `/metrics`. Checks on `server.…` need it.",
+    ),
 ];
 
 const CUSTOM: &[Field] = &[
@@ -130,7 +222,7 @@ const CUSTOM: &[Field] = &[
     ),
     Field::default(
         "framing",
-        Leaf::Word(&["sse", "ndjson"], &[]),
+        Leaf::Word(&["sse", "ndjson"]),
         "sse",
         "`sse`: server-sent events; `ndjson`: one JSON document a line.",
     ),
@@ -149,7 +241,7 @@ const TLS: &[Field] = &[
     ),
     Field::default(
         "roots",
-        Leaf::Word(&["webpki", "system"], &[]),
+        Leaf::Word(&["webpki", "system"]),
         "webpki",
         "The usual authorities: `webpki`, Mozilla's as compiled in, or `system`, those of this machine.",
     ),
@@ -175,240 +267,6 @@ const READY: &[Field] = &[
         "Where readiness is asked; `auto`: /health, then /v1/models, then one request that is not scored.",
     ),
 ];
-
-const SIM: &[Field] = &[
-    Field::optional(
-        "ttft",
-        Kind::Short {
-            key: "mean",
-            leaf: MS,
-            fields: LATENCY,
-            absent: &[("mean", "120ms"), ("stddev", "30ms"), ("shape", "lognormal")],
-        },
-        "Time from a request's arrival to its first token: a time, or a distribution.",
-    ),
-    Field::optional(
-        "tpot",
-        Kind::Short {
-            key: "mean",
-            leaf: MS,
-            fields: LATENCY,
-            absent: &[("mean", "10ms"), ("stddev", "1ms"), ("shape", "lognormal")],
-        },
-        "Time between tokens: a time, or a distribution.",
-    ),
-    Field::default("tokens_per_chunk", Leaf::Count { least: 1, most: 1_000 }, "1", "Tokens carried by one event."),
-    Field::default(
-        "role_chunk",
-        Leaf::TimeOrNone,
-        "0ms",
-        "When a role-only chunk is sent after the request's arrival; `none`: there is none.",
-    ),
-    Field::section("faults", FAULTS, "The share of requests that end each way; together at most 100%."),
-    Field::optional(
-        "script",
-        Kind::Script,
-        "Faults of chosen requests, such as `{26: http_500, 30..40: stall}`: measured requests count from 1, the first line that fits happens, and it wins over `faults`.",
-    ),
-    Field::default(
-        "slow_headers",
-        LIMIT,
-        "1s",
-        "How late status and headers come where `faults` or `script` has `slow_headers`.",
-    ),
-    Field::optional("warming_up", Kind::Map(WARMING_UP), "A server that is slow at first."),
-    Field::default(
-        "buffer",
-        Leaf::Bytes,
-        "0",
-        "A proxy in front holds the stream back until it has this much, such as `16KiB`; 0: there is none.",
-    ),
-    Field::default(
-        "dies_after",
-        Leaf::CountOrNone { most: 1_000_000 },
-        "none",
-        "The engine stops serving when this many measured requests have arrived.",
-    ),
-    Field::default("ready_after", MS, "0ms", "How long after its start the engine answers 503."),
-    Field::default("seed", Leaf::Seed, "0", "The seed of everything random in the engine."),
-    Field::later("slots"),
-    Field::later("drift"),
-];
-
-const LATENCY: &[Field] = &[
-    Field::required("mean", Kind::Leaf(MS), "The mean."),
-    Field::default("stddev", MS, "0ms", "The standard deviation; zero makes it constant."),
-    Field::default("shape", SHAPES, "lognormal", "The shape."),
-];
-
-/// A fault that a script names.
-pub(crate) const FAULT: Leaf = Leaf::Word(
-    &["http_429", "http_500", "stream_error", "stall", "reset", "truncate", "empty", "html_200", "slow_headers"],
-    &[],
-);
-
-const WARMING_UP: &[Field] = &[
-    Field::required(
-        "requests",
-        Kind::Leaf(Leaf::Count { least: 1, most: 1_000_000 }),
-        "Over how many requests its latencies fall to normal.",
-    ),
-    Field::required(
-        "slowdown",
-        Kind::Leaf(Leaf::Number { least: Least::One }),
-        "How many times slower the first request is.",
-    ),
-];
-
-const FAULTS: &[Field] = &[
-    Field::default("http_429", Leaf::Share, "0%", "Answered with status 429."),
-    Field::default("http_500", Leaf::Share, "0%", "Answered with status 500."),
-    Field::default("stream_error", Leaf::Share, "0%", "An error event inside a 200 stream, after the first token."),
-    Field::default("stall", Leaf::Share, "0%", "The stream stops in the middle and stays open."),
-    Field::default("reset", Leaf::Share, "0%", "The connection is reset in the middle of the stream."),
-    Field::default("truncate", Leaf::Share, "0%", "The stream is closed in the middle, with no end."),
-    Field::default("empty", Leaf::Share, "0%", "The stream ends well, with no token."),
-    Field::default("html_200", Leaf::Share, "0%", "An HTML page with status 200."),
-    Field::default(
-        "slow_headers",
-        Leaf::Share,
-        "0%",
-        "Status and headers come late, by `slow_headers` beside `faults`.",
-    ),
-];
-
-const LOAD: &[Field] = &[
-    Field::default("rps", Leaf::Rate, "2", "Requests per second of the open loop."),
-    Field::optional(
-        "concurrency",
-        Kind::Leaf(Leaf::Count { least: 1, most: 100_000 }),
-        "How many requests are open at once: alone, a closed loop, in which the end of one sends the next; with `rps`, a cap on the open loop, and waiting for a slot counts.",
-    ),
-    Field::default(
-        "iterations",
-        Leaf::Iterations,
-        "30..50",
-        "How many requests are measured: `A..B` is judged at A and at B (B at most 1000), `N` once.",
-    ),
-    Field::optional(
-        "extend",
-        Kind::Leaf(Leaf::CountOrNone { most: 2_000 }),
-        "Where `A..B` goes on to when a required check is seen over its limit but not proven: a number above B (2·B where absent), or `none`.",
-    ),
-    Field::default("warmup", Leaf::Warmup, "5", "Warm-up requests, never scored."),
-    Field::default(
-        "arrivals",
-        Leaf::Word(&["poisson", "constant"], &["gamma"]),
-        "poisson",
-        "The distribution of times between arrivals in an open loop.",
-    ),
-    Field::default(
-        "connections",
-        Leaf::Word(&["pooled", "fresh"], &[]),
-        "pooled",
-        "`pooled`: a connection at rest is used again; `fresh`: every request opens its own.",
-    ),
-    Field::default(
-        "http",
-        Leaf::Word(&["auto", "1", "2"], &[]),
-        "auto",
-        "The version of HTTP; `auto`: what the server chooses over TLS, and HTTP/1.1 without it.",
-    ),
-    Field::default(
-        "clock",
-        Leaf::Word(&["auto", "kernel", "user"], &[]),
-        "auto",
-        "What stamps received bytes; `kernel`: the kernel, when the network hands them over; `user`: this process, when it reads them; `auto`: the kernel where it can.",
-    ),
-    Field::default(
-        "workers",
-        Leaf::Count { least: 1, most: 64 },
-        "1",
-        "Threads that send and receive; one is enough for about a thousand streams.",
-    ),
-    Field::default("seed", Leaf::Seed, "0", "The seed of the plan."),
-    Field::later("duration"),
-    Field::later("pattern"),
-    Field::later("stages"),
-    Field::later("trace"),
-];
-
-const PROMPTS: &[Field] = &[
-    Field::optional(
-        "input_tokens",
-        Kind::Short {
-            key: "mean",
-            leaf: Leaf::Number { least: Least::AboveZero },
-            fields: LENGTH,
-            absent: &[("mean", "550"), ("stddev", "150"), ("min", "50"), ("max", "2000"), ("shape", "normal")],
-        },
-        "Input lengths in tokens: a number, or a distribution.",
-    ),
-    Field::optional(
-        "output_tokens",
-        Kind::Short {
-            key: "mean",
-            leaf: Leaf::Number { least: Least::AboveZero },
-            fields: LENGTH,
-            absent: &[("mean", "150"), ("stddev", "20"), ("min", "10"), ("max", "500"), ("shape", "normal")],
-        },
-        "Output lengths in tokens, the most a request asks for: a number, or a distribution.",
-    ),
-    Field::default(
-        "cache",
-        Leaf::Word(&["bust", "warm"], &["natural"]),
-        "bust",
-        "What prompts do to the server's prefix cache; `bust`: no prefix is ever shared; `warm`: prompts are sent as they are and may repeat.",
-    ),
-    Field::default(
-        "output",
-        Leaf::Word(&["at_most", "exact"], &[]),
-        "at_most",
-        "`at_most`: the model may stop before the planned length; `exact`: the server is asked to go on to it.",
-    ),
-    Field::optional("system", Kind::Leaf(Leaf::Text), "A system prompt, sent before every prompt."),
-    Field::optional(
-        "file",
-        Kind::Leaf(Leaf::File),
-        "A JSON Lines file of prompts, one row a request, instead of built-in prose; relative to the folder of this spec.",
-    ),
-    Field::optional(
-        "tokenizer",
-        Kind::Leaf(Leaf::File),
-        "A Hugging Face `tokenizer.json` that counts the tokens of answers without usage, after the load; relative to the folder of this spec.",
-    ),
-    Field::default(
-        "tokens",
-        Leaf::Word(&["usage", "accept_estimate"], &[]),
-        "usage",
-        "What token counts a verdict may rest on; `usage`: the server's, or the tokenizer's; `accept_estimate`: also the number of events, where there is neither.",
-    ),
-    Field::later("format"),
-    Field::later("turns"),
-    Field::later("think"),
-    Field::later("shared_prefix"),
-];
-
-const LENGTH: &[Field] = &[
-    Field::required("mean", Kind::Leaf(Leaf::Number { least: Least::AboveZero }), "The mean before truncation."),
-    Field::default(
-        "stddev",
-        Leaf::Number { least: Least::Zero },
-        "0",
-        "The standard deviation before truncation; zero makes it constant.",
-    ),
-    Field::default("min", Leaf::Count { least: 1, most: LONGEST }, "1", "The least; shorter draws are redrawn."),
-    Field::optional(
-        "max",
-        Kind::Leaf(Leaf::Count { least: 1, most: LONGEST }),
-        "The greatest; longer draws are redrawn. Where absent: the mean and five standard deviations.",
-    ),
-    Field::default("shape", SHAPES, "normal", "The shape."),
-    Field::later("empirical"),
-];
-
-/// The most tokens a length can be.
-pub(crate) const LONGEST: u32 = 2_000_000;
 
 const SLO: &[Field] = &[
     Field::optional("ttft", Kind::Leaf(LIMIT), "Time to first token, at most."),
@@ -477,7 +335,7 @@ pub(crate) const CHECK: &[Field] = &[
     ),
     Field::optional(
         "decide",
-        Kind::Leaf(Leaf::Word(&["evidence", "point"], &[])),
+        Kind::Leaf(Leaf::Word(&["evidence", "point"])),
         "`evidence`: by what the requests prove; `point`: by comparing the number seen. Where absent, the metric and the kind of bound decide.",
     ),
     Field::optional("waive", Kind::Map(WAIVE), "Lets the check through until a day; reports say so."),
@@ -495,14 +353,14 @@ mod tests {
     use super::*;
 
     fn words(leaf: Leaf) -> &'static [&'static str] {
-        let Leaf::Word(words, _) = leaf else { panic!("{leaf:?}") };
+        let Leaf::Word(words) = leaf else { panic!("{leaf:?}") };
         words
     }
 
     #[test]
     fn the_table_names_what_the_model_knows() {
         assert_eq!(words(FAULT), Fault::ALL.map(Fault::name));
-        let shares: Vec<_> = FAULTS.iter().map(|field| field.name).collect();
+        let shares: Vec<_> = engine::FAULTS.iter().map(|field| field.name).collect();
         assert_eq!(shares, Fault::ALL.map(Fault::name));
         let api = TARGET.iter().find(|field| field.name == "api").unwrap();
         let Kind::Leaf(api) = api.kind else { panic!() };

@@ -1,14 +1,15 @@
 //! An endpoint, under test or for reference: the rules between its keys.
 
 use gate_model::{
-    Api, Delivery, Endpoint, EngineParams, Faults, Header, Latency, MaxTokensField, Ready, ReadyPath, Secret, Target,
-    Tls, UnixUrl, WarmingUp,
+    Api, Delivery, Endpoint, EngineParams, Faults, Header, Latency, MaxTokensField, PrefixCache, Ready, ReadyPath,
+    Scaling, Secret, Target, Tls, UnixUrl, WarmingUp,
 };
+use url::Url;
 
 use crate::aws;
 use crate::context::Context;
 use crate::custom::custom;
-use crate::endpoint;
+use crate::endpoint::{self, query_secrets};
 use crate::problem::Problem;
 use crate::raw::{RawLatency, RawSim, RawTarget};
 
@@ -18,14 +19,16 @@ pub(crate) struct Block {
     pub(crate) name: &'static str,
     /// Its keys whose values are the target's.
     pub(crate) inherited: Vec<&'static str>,
+    /// Whether every scenario names a model of its own.
+    pub(crate) has_models: bool,
     /// Whether credentials are taken from the environment where the spec has none.
     pub(crate) asks_environment: bool,
 }
 
 impl Block {
     /// The target's own.
-    pub(crate) fn target() -> Self {
-        Self { name: "target", inherited: Vec::new(), asks_environment: true }
+    pub(crate) fn target(has_models: bool) -> Self {
+        Self { name: "target", inherited: Vec::new(), has_models, asks_environment: true }
     }
 
     /// Where the value of a key stands in the spec, so that what is wrong with it is said there, and once.
@@ -42,7 +45,8 @@ pub(crate) fn target(context: &mut Context, block: &Block, mut raw: RawTarget, s
     check_tls(context, block, &raw.tls, &endpoint);
     check_api(context, block, raw.api, raw.max_tokens_field, raw.stream);
     check_model(context, block, raw.api, raw.model.as_deref(), &endpoint);
-    check_extra_body(context, block, raw.api, &raw.extra_body);
+    check_extra_body(context, &block.path("extra_body"), &block.path("stream"), raw.api, &raw.extra_body);
+    let metrics = metrics(context, block, raw.metrics.take(), &endpoint, secrets);
     let custom = custom(context, block, raw.custom.take(), &raw, secrets);
     let headers = raw.headers.iter().filter_map(|(name, value)| {
         let (name, value) = (name.as_str()?.to_owned(), Secret::new(value.as_str()?));
@@ -63,6 +67,7 @@ pub(crate) fn target(context: &mut Context, block: &Block, mut raw: RawTarget, s
         aws: None,
         custom,
         replica_header: raw.replica_header,
+        metrics,
         delivery: if streams { Delivery::Streamed } else { Delivery::Whole },
         max_tokens_field: raw.max_tokens_field,
         tls: raw.tls,
@@ -101,16 +106,17 @@ fn check_model(context: &mut Context, block: &Block, api: Api, model: Option<&st
     };
     let path = block.path("model");
     let is_sound = context.is_sound(&path) && context.is_sound(&block.path("url"));
-    if model.is_none() && !has_route && is_sound {
+    if model.is_none() && !block.has_models && !has_route && is_sound {
         let message = format!("`{path}` is missing: the route of `{}` has the model in it", api.name());
         context.error(&path, message, "add `model: …`, or write the whole route as the URL");
     }
 }
 
 /// Fields that gate fills in cannot be filled in twice; the body of `custom` is the spec's own.
-fn check_extra_body(
+pub(crate) fn check_extra_body(
     context: &mut Context,
-    block: &Block,
+    at: &str,
+    stream: &str,
     api: Api,
     extra_body: &serde_json::Map<String, serde_json::Value>,
 ) {
@@ -125,11 +131,11 @@ fn check_extra_body(
         Api::Triton => &["text_input"],
         Api::Custom => return,
     };
-    let says = format!("remove it; `{}` says whether answers stream", block.path("stream"));
+    let says = format!("remove it; `{stream}` says whether answers stream");
     let stream = ("stream", says.as_str());
     for (key, hint) in prompts.iter().map(|key| (*key, "remove it")).chain([stream]) {
         if extra_body.contains_key(key) {
-            let path = block.path(&format!("extra_body.{key}"));
+            let path = format!("{at}.{key}");
             context.error(&path, format!("`{path}`: gate sets this itself"), hint);
         }
     }
@@ -172,6 +178,34 @@ fn check_tls(context: &mut Context, block: &Block, tls: &Tls, endpoint: &Endpoin
         let problem = Problem::error(context.key(&format!("{at}.{alone}")), message);
         context.problems.push(problem.hint(format!("add `{missing}: FILE`, {what}, or remove `{alone}`")));
     }
+}
+
+/// Where the target's own metrics are: the URL, or the path on the target's host; of the simulated engine the path alone.
+fn metrics(
+    context: &mut Context,
+    block: &Block,
+    metrics: Option<String>,
+    endpoint: &Endpoint,
+    secrets: &mut Vec<Secret>,
+) -> Option<String> {
+    let path = block.path("metrics");
+    if block.name == "reference" {
+        if context.is_written(&path) {
+            let problem = Problem::error(context.key(&path), format!("`{path}`: only the target's metrics are read"));
+            context.problems.push(problem.hint("remove it, or move it to `target`"));
+        }
+        return None;
+    }
+    let metrics = metrics?;
+    let url = match endpoint {
+        Endpoint::Url(url) if metrics.starts_with('/') => match UnixUrl::parse(url) {
+            Some(UnixUrl { socket, .. }) => format!("unix:{socket}:{metrics}"),
+            None => format!("{}{metrics}", Url::parse(url).ok()?.origin().ascii_serialization()),
+        },
+        _ => metrics,
+    };
+    secrets.extend(query_secrets(url.split_once('?').map_or("", |(_, query)| query)));
+    Some(url)
 }
 
 fn endpoint(
@@ -232,6 +266,15 @@ fn engine(context: &mut Context, path: &str, sim: RawSim) -> EngineParams {
         let message = format!("`{path}` add up to {}%", (sum * 1e6).round() / 1e4);
         context.error(&path, message, "together they are at most 100% of the requests");
     }
+    let scaling = sim.scaling.and_then(|raw| {
+        let (max_slots, queue, cold_start) = (raw.max_slots?, raw.queue?, raw.cold_start?);
+        Some(Scaling { max_slots, step: raw.step, queue, cold_start })
+    });
+    check_scaling(context, path, sim.slots, scaling);
+    if sim.retry_after.is_some_and(|time| time.0 % 1_000_000_000 != 0) {
+        let path = format!("{path}.retry_after");
+        context.error(&path, format!("`{path}` is no whole number of seconds"), "such as `retry_after: 60s`");
+    }
     EngineParams {
         ttft: latency(&sim.ttft),
         tpot: latency(&sim.tpot),
@@ -240,18 +283,46 @@ fn engine(context: &mut Context, path: &str, sim: RawSim) -> EngineParams {
         faults: sim.faults,
         script: sim.script,
         slow_headers: sim.slow_headers,
+        retry_after: sim.retry_after,
         warming_up: sim.warming_up.and_then(|raw| Some(WarmingUp { requests: raw.requests?, slowdown: raw.slowdown? })),
         buffer_bytes: sim.buffer,
         dies_after: sim.dies_after.value,
         ready_after: sim.ready_after,
+        slots: sim.slots,
+        prefill: sim.prefill,
+        prefix_cache: sim
+            .prefix_cache
+            .and_then(|raw| Some(PrefixCache { blocks: raw.blocks?, block_tokens: raw.block_tokens })),
+        scaling,
+        drift: sim.drift,
         seed: sim.seed,
+    }
+}
+
+/// Slots are added to those there are.
+fn check_scaling(context: &mut Context, path: &str, slots: Option<u32>, scaling: Option<Scaling>) {
+    let Some(scaling) = scaling.filter(|_| context.is_sound(&format!("{path}.slots"))) else { return };
+    let at = format!("{path}.scaling");
+    match slots {
+        None => {
+            let problem =
+                Problem::error(context.key(&at), format!("`{at}` adds slots, and `{path}.slots` is not given"));
+            context.problems.push(problem.hint("add it, such as `slots: 8`: without it as many are served as come"));
+        }
+        Some(slots) if scaling.max_slots <= slots => {
+            let at = format!("{at}.max_slots");
+            let message = format!("`{at}` is {}, and there are {slots} `slots` from the start", scaling.max_slots);
+            context.error(&at, message, &format!("write a number above {slots}, or remove `scaling`"));
+        }
+        Some(_) => {}
     }
 }
 
 /// The share of requests with any fault.
 fn all(faults: &Faults) -> f64 {
-    let Faults { http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers } = *faults;
-    [http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers].iter().sum()
+    let Faults { http_401, http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers } =
+        *faults;
+    [http_401, http_429, http_500, stream_error, stall, reset, truncate, empty, html_200, slow_headers].iter().sum()
 }
 
 fn latency(raw: &RawLatency) -> Latency {

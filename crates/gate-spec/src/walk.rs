@@ -2,7 +2,12 @@
 //! that does not fit.
 
 mod checks;
+mod choice;
+mod home;
+mod scenario;
 mod script;
+
+pub(crate) use scenario::reshapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +51,8 @@ pub(crate) struct Walked {
 /// Checks a tree against the field table.
 pub(crate) fn walk(root: &Node, environment: &BTreeMap<String, String>) -> Walked {
     let mut walk = Walk { environment, out: Walked::default() };
-    let value = walk.map(root, ROOT, "", Site::Whole);
+    let mut value = walk.map(root, ROOT, "", Site::Whole);
+    scenario::complete(&mut value);
     walk.out.value = value;
     walk.out
 }
@@ -92,10 +98,6 @@ impl Walk<'_> {
     /// The value of a key, or `None` where it is unset or not what it should be.
     fn field(&mut self, node: &Node, field: &'static Field, path: &str, key: Site) -> Option<Value> {
         self.spot(node, path, Some(key));
-        if field.is_later() {
-            self.report(path, Problem::error(key, format!("`{path}` is not yet supported")).hint("remove it for now"));
-            return None;
-        }
         if node.is_null() && !matches!(node.site, Site::Flag(_)) {
             let hint = match field.kind {
                 Kind::Map(fields)
@@ -108,7 +110,9 @@ impl Walk<'_> {
                 Kind::Leaf(Leaf::Text | Leaf::File | Leaf::Check | Leaf::Credential) => {
                     "give it a text, or remove the key".to_owned()
                 }
-                Kind::Map(_) => "put its keys below it, indented, or remove the key".to_owned(),
+                Kind::Map(_) | Kind::Part(_) | Kind::Named(_) => {
+                    "put its keys below it, indented, or remove the key".to_owned()
+                }
                 _ => "give it a value, or remove the key".to_owned(),
             };
             self.report(path, Problem::error(key, format!("`{path}` has no value")).hint(hint));
@@ -117,6 +121,10 @@ impl Walk<'_> {
         match field.kind {
             Kind::Leaf(leaf) => self.leaf(node, leaf, path),
             Kind::Map(fields) => Some(Value::Mapping(self.map(node, fields, path, key))),
+            Kind::Part(fields) => Some(Value::Mapping(self.part(node, fields, path))),
+            Kind::OneOf { fields, bare } => self.one_of(node, (fields, bare), path, key),
+            Kind::Maps(fields) => self.maps(node, fields, path),
+            Kind::Named(fields) => self.named(node, fields, path),
             Kind::Short { key: short, leaf, fields, .. } => match &node.content {
                 Content::Scalar(_) => {
                     let mean = self.leaf(node, leaf, path)?;
@@ -139,7 +147,6 @@ impl Walk<'_> {
             Kind::List(leaf) => self.list(node, leaf, path),
             Kind::Checks => self.checks(node, path),
             Kind::Script => self.script(node, path),
-            Kind::Later => None,
         }
     }
 
@@ -173,6 +180,7 @@ impl Walk<'_> {
                     Leaf::Credential => true,
                     // Its query may hold a credential.
                     Leaf::Route => filled.text.contains('?'),
+                    Leaf::Metrics | Leaf::Image => filled.text.contains(['?', '@']),
                     _ => false,
                 };
                 let problem = flawed(node.site, path, &filled, flaw, is_secret);
@@ -325,7 +333,7 @@ impl Walk<'_> {
     }
 
     fn wrong_shape(&mut self, node: &Node, path: &str, wanted: &str, fields: &'static [Field]) {
-        let example = fields.iter().find(|field| !field.is_later()).map(|field| field.name);
+        let example = fields.first().map(|field| field.name);
         let (subject, hint) = match (path, example) {
             ("", _) => ("a gate spec".to_owned(), "start with `version: 1`, one `key: value` per line".to_owned()),
             (_, Some(key)) if let Some(text) = meant(node, fields) => {
@@ -360,22 +368,23 @@ impl Walk<'_> {
         let name = shown_key(&key.text);
         let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
         let problem = Problem::error(key.site, format!("unknown key `{name}`{place}"));
-        let known = |later: bool| fields.iter().filter(move |field| field.is_later() == later).map(|field| field.name);
+        let known = || fields.iter().map(|field| field.name);
         // A misspelt key counts as written, so that its absence is not reported as well.
         let mut meant = name.as_str();
         let hint = if name.contains("${") || name.contains("{{") {
             "variables are filled in in values, never in keys".to_owned()
-        } else if let Some(near) = nearest(&name, known(false)) {
+        } else if let Some(near) = nearest(&name, known()) {
             meant = near;
             format!("did you mean `{near}`?")
-        } else if let Some(home) = home(&name, path) {
+        } else if name == "requests" && find(fields, "iterations").is_some() {
+            meant = "iterations";
+            "here they are called `iterations`".to_owned()
+        } else if let Some(home) = home::of(&name, path) {
             format!("`{name}` belongs in `{home}`")
-        } else if let Some(near) = nearest(&name, known(true)) {
-            format!("`{near}` is not yet supported")
         } else if path.is_empty() && key.anchored {
             "there is no place for shared blocks: write the anchor on the first value that uses it".to_owned()
         } else {
-            let names: Vec<_> = known(false).map(|name| format!("`{name}`")).collect();
+            let names: Vec<_> = known().map(|name| format!("`{name}`")).collect();
             format!("the keys here are {}", names.join(", "))
         };
         self.report(&join(path, meant), problem.hint(hint));
@@ -452,24 +461,6 @@ pub(crate) fn defaults(fields: &'static [Field]) -> Mapping {
     let mut values = Mapping::new();
     fields.iter().for_each(|field| default(field, &mut values));
     values
-}
-
-/// The map that a key of this name belongs to, the outermost if there are several. What is deep inside one block
-/// is not meant by a key in another.
-fn home(name: &str, written_in: &str) -> Option<String> {
-    fn search(fields: &'static [Field], path: &str, name: &str, found: &mut Vec<String>) {
-        if !path.is_empty() && find(fields, name).is_some_and(|field| !field.is_later()) {
-            found.push(path.to_owned());
-        }
-        for field in fields {
-            search(field.fields().unwrap_or(&[]), &join(path, field.name), name, found);
-        }
-    }
-    let mut found = Vec::new();
-    search(ROOT, "", name, &mut found);
-    let depth = |path: &String| path.matches('.').count();
-    found.retain(|path| depth(path) < 2 || (!written_in.is_empty() && path.starts_with(written_in)));
-    found.into_iter().min_by_key(depth)
 }
 
 /// The path of a key below a path.

@@ -206,6 +206,47 @@ mod tests {
                 "prompts: {input_tokens: {mean: 9, stddev: 1.5, max: 20, shape: uniform}}",
                 "prompts.input_tokens 9 → {mean: 9, stddev: 1.5, min: 1, max: 20, shape: uniform}",
             ),
+            ("", "load: {arrivals: gamma(0.5)}", "load.arrivals poisson → gamma(0.5)"),
+            ("load: {duration: 30m}", "load: {duration: 20m}", "! load.duration 30m → 20m"),
+            ("load: {duration: 20m}", "load: {pattern: {steady: 30m}}", "load.duration 20m → 30m"),
+            (
+                "load: {pattern: {ramp: {to: 8}}}",
+                "load: {pattern: {ramp: {to: 4}}}",
+                "! load.pattern {ramp: {from: 0, to: 8, over: 15m}} → {ramp: {from: 0, to: 4, over: 15m}}",
+            ),
+            (
+                "load: {stages: [{rps: 1, for: 1m}]}",
+                "load: {stages: [{rps: 1..3, for: 1m}]}",
+                "load.stages [{rps: 1, for: 1m}] → [{rps: 1..3, for: 1m}]",
+            ),
+            ("load: {trace: a.csv}", "load: {trace: b.csv}", "load.trace a.csv → b.csv"),
+            ("load: {pattern: soak}", "load: {pattern: {soak: 2h}}", "! load.pattern {soak: 4h} → {soak: 2h}"),
+            ("", "prompts: {turns: 2..4}", "prompts.turns 1 → 2..4"),
+            (
+                "prompts: {turns: 2}",
+                "prompts: {turns: 2, think: {mean: 3s, stddev: 1s}}",
+                "prompts.think - → {mean: 3s, stddev: 1s}",
+            ),
+            ("", "prompts: {shared_prefix: 300}", "! prompts.shared_prefix - → {tokens: 300, groups: 1}"),
+            ("prompts: {shared_prefix: 300}", "", "prompts.shared_prefix {tokens: 300, groups: 1} → -"),
+            ("", "prompts: {cache: natural}", "! prompts.cache bust → natural"),
+            ("prompts: {cache: warm}", "prompts: {cache: natural}", "prompts.cache warm → natural"),
+            ("prompts: {file: a}", "prompts: {file: a, format: sharegpt}", "prompts.format rows → sharegpt"),
+            ("prompts: {images: [a.png]}", "prompts: {images: [b.png]}", "prompts.images 1 of them → changed"),
+            (
+                "prompts: {input_tokens: {empirical: a}}",
+                "prompts: {input_tokens: {empirical: b}}",
+                "prompts.input_tokens {empirical: a} → {empirical: b}",
+            ),
+            ("", "budget: {requests: 500}", "! budget.requests - → 500"),
+            ("budget: {requests: 500}", "budget: {requests: 900}", "budget.requests 500 → 900"),
+            ("", "abort: {lost: false}", "abort.lost true → false"),
+            ("", "abort: {connection_failures: 9}", "abort.connection_failures 5 → 9"),
+            ("", "journal: {tokens: 5}", "journal.tokens 1000 → 5"),
+            ("", "journal: {keep_text: true}", "journal.keep_text false → true"),
+            ("", "target: {url: 'http://h', metrics: /metrics}", "target.metrics - → http://h/metrics"),
+            ("target: {sim: {slots: 4}}", "target: {sim: {slots: 8}}", "target.sim.slots 4 → 8"),
+            ("target: {sim: {}}", "target: {sim: {drift: {tpot: 2%/h}}}", "target.sim.drift.tpot 0%/h → 2%/h"),
             ("", "prompts: {cache: warm}", "! prompts.cache bust → warm"),
             ("prompts: {output: exact}", "", "! prompts.output exact → at_most"),
             ("", "prompts: {system: top secret}", "prompts.system - → given"),
@@ -237,6 +278,91 @@ mod tests {
         assert!(measured(&long, &long.replace(".jsonl", ".json"))[0].ends_with("… → changed"));
         let secret = "target: {url: 'http://h', key: hunter2, headers: {x-team: hunter2}}";
         assert_eq!(measured("", secret), [""; 0], "credentials are not compared");
+    }
+
+    /// A gate of scenarios as its keys and checks say.
+    fn mixed(keys: &str) -> GateSpec {
+        let text = format!("version: 1\nname: x\ntarget: {{url: 'http://h'}}\n{keys}\n");
+        resolve("gates/x.yaml", &text, &BTreeMap::new(), &[]).unwrap_or_else(|wrong| panic!("{keys}: {wrong:?}")).spec
+    }
+
+    const MIXED: &str = "slo: {ttft: 1s}\nrequire: [ttft.p50 < 1s]\nscenarios:\n  chat: {require: [e2e.p50 < 9s]}\n  batch: {slo: {e2e: 60s}, prompts: {input_tokens: 900}}\n";
+
+    #[test]
+    fn what_becomes_of_scenarios_is_named_and_one_that_is_gone_loosens() {
+        let base = mixed(MIXED);
+        for (from, to, changes) in [
+            ("e2e.p50 < 9s", "e2e.p50 < 10s", vec!["! chat: e2e.p50 < 9s → 10s"]),
+            ("[ttft.p50 < 1s]", "[ttft.p50 < 2s]", vec!["! chat: ttft.p50 < 1s → 2s", "! batch: ttft.p50 < 1s → 2s"]),
+            ("{e2e: 60s}", "{e2e: 90s}", vec!["! scenarios.batch.slo.e2e 1m → 90s"]),
+            ("input_tokens: 900", "input_tokens: 800", vec!["! scenarios.batch.prompts.input_tokens 900 → 800"]),
+            (
+                "  chat:",
+                "  talk: {}\n  chat:",
+                vec!["talk: ttft.p50 < - → 1s", "talk: errors.rate < - → 5%", "scenarios.talk - → given"],
+            ),
+            (
+                "\nscenarios",
+                "\nload: {rps: 1}\nscenarios",
+                vec!["! scenarios.chat.load.rps 2 → 1", "! scenarios.batch.load.rps 2 → 1"],
+            ),
+            ("\nscenarios", "\nrun: together\nscenarios", vec!["run in_turn → together"]),
+        ] {
+            assert_eq!(lines(&base, &mixed(&MIXED.replace(from, to))), changes, "{to}");
+        }
+        let alone = MIXED.lines().filter(|line| !line.contains("batch")).collect::<Vec<_>>().join("\n");
+        let gone = lines(&base, &mixed(&alone));
+        assert_eq!(
+            gone,
+            ["! batch: ttft.p50 < 1s → -", "! batch: errors.rate < 5% → -", "! scenarios.batch given → -"]
+        );
+        let turned = MIXED.lines().collect::<Vec<_>>();
+        let turned = [turned[0], turned[1], turned[2], turned[4], turned[3]].join("\n");
+        assert_eq!(lines(&base, &mixed(&turned)), [""; 0], "their order is none of their own");
+    }
+
+    #[test]
+    fn a_change_is_judged_by_its_bases_scenarios() {
+        let base = mixed(MIXED);
+        let shown = |spec: &GateSpec| -> Vec<String> {
+            let names = spec.scenario_names();
+            spec.checks.iter().map(|check| format!("{}: {check}", names[usize::from(check.scenario)])).collect()
+        };
+        let of = |name: &str, checks: &[&str]| -> Vec<String> {
+            checks.iter().map(|check| format!("{name}: {check}")).collect()
+        };
+        let chat = of("chat", &["ttft.p50 < 1s", "e2e.p50 < 9s", "errors.rate < 5%"]);
+        let batch = of("batch", &["ttft.p50 < 1s", "errors.rate < 5%"]);
+        // A scenario that is gone comes back, and one that is new keeps what it demands of itself.
+        let head = mixed(
+            "require: [ttft.p50 < 5s]\nscenarios:\n  new: {require: [tpot.p50 < 9ms]}\n  chat: {slo: {ttft: 9s}, load: {rps: 3}}\n",
+        );
+        let judged = judged_by(&base, &head);
+        let new = of("new", &["ttft.p50 < 5s", "tpot.p50 < 9ms", "errors.rate < 5%"]);
+        assert_eq!(shown(&judged), [new, chat.clone(), batch.clone()].concat());
+        assert_eq!(judged.scenarios[1].slo, base.scenarios[0].slo);
+        assert_eq!(judged.scenarios[1].load.pace.rate().unwrap().0, 3.0, "the load is the head's to say");
+        assert_eq!(judged.scenarios[2], base.scenarios[1]);
+        // So do all of them where the head has none.
+        let judged = judged_by(&base, &mixed("require: [ttft.p50 < 5s]"));
+        assert_eq!(shown(&judged), [chat, batch].concat());
+        // What a gate without scenarios demands holds for each that the change makes of it.
+        let plain = mixed("require: [ttft.p50 < 1s]\nslo: {ttft: 700ms}");
+        let judged = judged_by(&plain, &mixed(MIXED));
+        let each = ["ttft.p50 < 1s", "errors.rate < 5%"];
+        assert_eq!(shown(&judged), [of("chat", &each), of("batch", &each)].concat());
+        assert!(judged.scenarios.iter().all(|one| one.slo == plain.slo));
+    }
+
+    #[test]
+    fn lower_prices_loosen_where_a_check_is_on_the_cost() {
+        let keys =
+            |check: &str, price: &str| mixed(&format!("prices: {{input: {price}, output: 10}}\nrequire: [{check}]"));
+        let [cost, other] = ["cost < $3", "ttft.p50 < 1s"].map(|check| [keys(check, "$2.5"), keys(check, "$1")]);
+        assert_eq!(lines(&cost[0], &cost[1]), ["! prices.input $2.5 → $1"]);
+        assert_eq!(lines(&cost[1], &cost[0]), ["prices.input $1 → $2.5"]);
+        assert_eq!(lines(&other[0], &other[1]), ["prices.input $2.5 → $1"]);
+        assert_eq!(judged_by(&cost[0], &cost[1]).prices, cost[0].prices);
     }
 
     #[test]

@@ -64,6 +64,8 @@ mod support {
                 "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()),
                 "maximum" => value.as_f64().is_none_or(|number| number <= wanted.as_f64().unwrap()),
                 "exclusiveMinimum" => value.as_f64().is_none_or(|number| number > wanted.as_f64().unwrap()),
+                "minProperties" => value.as_object().is_none_or(|map| map.len() as u64 >= wanted.as_u64().unwrap()),
+                "maxProperties" => value.as_object().is_none_or(|map| map.len() as u64 <= wanted.as_u64().unwrap()),
                 "minLength" => value.as_str().is_none_or(|text| text.len() as u64 >= wanted.as_u64().unwrap()),
                 "pattern" => value.as_str().is_none_or(|text| pattern(wanted).is_match(text)),
                 "required" => value.as_object().is_none_or(|object| {
@@ -174,8 +176,16 @@ mod tests {
             ("baseline-text.yaml", "/baseline: type"),
             ("merge.yaml", "/common: no such key"),
             ("missing-keys.yaml", ": required"),
-            ("not-yet.yaml", "/scenarios: no such key"),
-            ("not-yet.yaml", "/load/pattern: no such key"),
+            ("load-shapes.yaml", "/load/pattern: anyOf"),
+            ("load-shapes.yaml", "/load/stages/0: required"),
+            ("scenario-names.yaml", "/scenarios/a b: no such key"),
+            ("scenario-names.yaml", "/scenarios/chat/prompt: no such key"),
+            ("prompt-values.yaml", "/prompts/think: anyOf"),
+            ("prompt-values.yaml", "/prompts/format: anyOf"),
+            ("money.yaml", "/prices: required"),
+            ("money.yaml", "/budget/cost: exclusiveMinimum"),
+            ("engine-growth.yaml", "/target/sim/prefix_cache: required"),
+            ("engine-growth.yaml", "/target/sim/drift/ttft: pattern"),
             ("reference-both.yaml", "/reference/modell: no such key"),
             ("reference-text.yaml", "/reference: type"),
             ("relative.yaml", "/require/0: anyOf"),
@@ -255,6 +265,20 @@ mod tests {
             "baseline: {from: 'pin:01a229bf86ab', fallback: ['branch:release/1.2', ../main.json]}",
             "load: {rps: '0.5', warmup: '3', seed: '7', iterations: '30', workers: '1'}",
             "load: {extend: '200'}",
+            "load: {duration: 30m, arrivals: gamma(0.5)}",
+            "load: {pattern: soak}",
+            "load: {pattern: {ramp: {from: '0', to: 8, over: 15m}}}",
+            "load: {stages: [{rps: 1, for: 1m}, {rps: '1..4', for: 2m}, {rps: 4..1, for: 2m}]}",
+            "load: {trace: azure.csv, iterations: 300}",
+            "prompts: {turns: 3..5, think: {mean: 2s, stddev: 1s}, shared_prefix: 500 tokens, cache: natural}",
+            "prompts: {shared_prefix: {tokens: '300', groups: 4}, input_tokens: {empirical: lengths.txt}}",
+            "prompts: {images: [https://example.com/cat.png, cat.png]}",
+            "target: {url: https://h, metrics: /metrics}",
+            "scenarios: {chat: {slo: {ttft: 1s}}, batch: {load: {pattern: {spike: {}}}}}",
+            "prices: {input: $2.50, output: 10, cached_input: '1'}",
+            "budget: {requests: 500, input_tokens: 100000, output_tokens: '5000'}",
+            "abort: {connection_failures: 0, lost: false}",
+            "journal: {tokens: 0, keep_text: true}",
             "prompts: {input_tokens: '9'}",
             "target: {sim: {role_chunk: '0', ttft: '0', faults: {stall: '0'}, buffer: '0', dies_after: '9'}}",
             "target: {url: https://h, stream: 'false'}",
@@ -281,7 +305,7 @@ mod tests {
         assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
         assert_eq!(schema["required"], json!(["version", "name", "target"]));
         let properties = schema["properties"].as_object().unwrap();
-        assert!(!properties.contains_key("scenarios"), "what is not yet supported is not proposed by editors");
+        assert!(properties.contains_key("scenarios"));
     }
 
     #[test]
@@ -318,10 +342,17 @@ mod tests {
             assert!(examples.contains(&json!(name)), "{name}");
         }
         for example in examples {
+            let example = example.as_str().unwrap();
+            let shape = match example.split(['.', ' ']).next() {
+                Some("knee") => "pattern: {ramp: {to: 9}}",
+                Some("spike" | "recovery") => "rps: 1, pattern: spike",
+                Some("drift") => "rps: 1, pattern: soak",
+                _ => "iterations: 100, rps: 1",
+            };
             let text = format!(
-                "version: 1\nname: x\ntarget: {{url: https://h}}\nreference: {{url: https://r}}\nslo: {{e2e: 1s}}\nload: {{iterations: 100, rps: 1, concurrency: 4}}\nrequire: ['{}']\n",
-                example.as_str().unwrap()
+                "version: 1\nname: x\ntarget: {{url: https://h, metrics: /metrics}}\nprices: {{input: 1, output: 2}}\nreference: {{url: https://r}}\nslo: {{e2e: 1s}}\nload: {{{shape}, concurrency: 4}}\nrequire: ['{example}']\n"
             );
+            let example = &json!(example);
             assert!(gate_spec::resolve("x", &text, &std::collections::BTreeMap::new(), &[]).is_ok(), "{example}");
             assert_eq!(misfits(&schema, check, example, ""), Vec::<String>::new());
         }

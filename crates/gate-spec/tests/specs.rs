@@ -74,10 +74,11 @@ mod support {
 #[cfg(test)]
 mod tests {
     use gate_model::{
-        Against, Api, Arrivals, BaselineFrom, BaselineSpec, BaselineStore, Bound, Cache, Check, Custom, CustomFraming,
-        Decide, Delivery, Endpoint, EngineParams, Fault, Faults, GateSpec, Http, Importance, Iterations, Latency,
-        Length, Nanos, Op, Origin, Pace, PerSecond, Place, Policy, Quantity, ReadyPath, Relative, Roots, ScriptedFault,
-        Shape, Tls, Unit, Waiver, WarmingUp,
+        Abort, Against, Api, Arrivals, BaselineFrom, BaselineSpec, BaselineStore, Bound, Budget, Cache, Check, Custom,
+        CustomFraming, Decide, Delivery, Drift, Endpoint, EngineParams, Fault, Faults, GateSpec, Http, Importance,
+        Iterations, JournalSpec, Latency, Length, Nanos, Op, Origin, Pace, Pattern, PerSecond, Place, Policy,
+        PrefixCache, Prices, PromptFormat, PromptSpec, Quantity, ReadyPath, Relative, Roots, RunOrder, Scaling,
+        ScriptedFault, Shape, SharedPrefix, Stage, Tls, Turns, Unit, Waiver, WarmingUp,
     };
     use gate_spec::{Overlay, Resolved, resolve};
 
@@ -231,6 +232,7 @@ mod tests {
                 dies_after: Some(26),
                 ready_after: Nanos::from_secs(5),
                 seed: 3,
+                ..EngineParams::default()
             }))
         );
         assert_eq!(spec.load.iterations, Iterations::Range { first: 30, last: 30, extend: None });
@@ -250,6 +252,165 @@ mod tests {
         let waiver = Waiver { until: "2028-02-29".to_owned(), reason: "issue 412".to_owned() };
         assert_eq!(checks[1].waive, Some(waiver));
         assert!(resolved.warnings.is_empty());
+    }
+
+    /// Checks of one scenario, as they read.
+    fn checks_in(spec: &GateSpec, scenario: u16) -> Vec<String> {
+        spec.checks.iter().filter(|check| check.scenario == scenario).map(Check::to_string).collect()
+    }
+
+    #[test]
+    fn a_nightly_gate_of_all_patterns_is_read_to_the_letter() {
+        let resolved = good("patterns.yaml", &[]);
+        assert_eq!(render(&resolved.warnings), "");
+        let spec = resolved.spec;
+        assert_eq!(spec.order, RunOrder::InTurn);
+        assert_eq!(spec.scenario_names(), ["ramp", "spike", "soak", "steady", "warm"]);
+        let minutes = |minutes: i64| Nanos::from_secs(60 * minutes);
+        let open = |rate: f64| Pace::Open { rate: PerSecond(rate), cap: None };
+        let ramp = Pattern::Ramp { from: PerSecond(1.0), to: PerSecond(24.0), over: minutes(10) };
+        let spike = Pattern::Spike { times: 5.0, hold: minutes(2), before: minutes(2), after: minutes(5) };
+        let all = [
+            (ramp, Iterations::For(minutes(10)), open(24.0)),
+            (spike, Iterations::For(minutes(9)), open(4.0)),
+            (Pattern::Soak, Iterations::For(minutes(360)), open(2.0)),
+            (Pattern::Steady, Iterations::Range { first: 40, last: 60, extend: Some(120) }, open(4.0)),
+            (Pattern::Steady, Iterations::For(minutes(20)), open(4.0)),
+        ];
+        for (scenario, (pattern, iterations, pace)) in spec.scenarios.iter().zip(all) {
+            let name = &scenario.name;
+            assert_eq!((&scenario.load.pattern, scenario.load.iterations), (&pattern, iterations), "{name}");
+            assert_eq!((scenario.load.pace, scenario.load.warmup), (pace, 3), "{name}");
+            let arrivals = if name == "soak" { Arrivals::Constant } else { Arrivals::Gamma(0.5) };
+            assert_eq!(scenario.load.arrivals, arrivals, "{name}");
+            assert_eq!(scenario.prompts.shared_prefix, Some(SharedPrefix { tokens: 300, groups: 4 }), "{name}");
+            assert_eq!(scenario.prompts.input_tokens, length(600.0, 50.0, 400, 800, Shape::Normal), "{name}");
+            assert_eq!(scenario.slo.ttft, Some(Nanos::from_millis(800)), "{name}");
+        }
+        let PromptSpec { turns, think, cache, .. } = &spec.scenarios[4].prompts;
+        assert_eq!((*turns, *cache), (Turns { min: 2, max: 4 }, Cache::Natural));
+        let [mean, stddev] = [3, 1].map(Nanos::from_secs);
+        assert_eq!(*think, Latency { mean, stddev, shape: Shape::Normal });
+        let kept = "server.kv_cache_usage.max < 85%";
+        let implied = "errors.rate < 5%";
+        assert_eq!(checks_in(&spec, 0), ["ttft.p50 < 1s", kept, "knee.rate >= 12/s", implied]);
+        let own = ["recovery < 1m", "spike.errors.rate < 10%", "spike.goodput >= 2/s", "ttft.p50 < 2s"];
+        let spiked = [&[kept][..], &own, &[implied, "spike.ttft.p95 < 3s"]].concat();
+        assert_eq!(checks_in(&spec, 1), spiked, "its own check of ttft.p50 replaces the gate's");
+        let soaked =
+            ["drift.tpot < 1%/h", "drift.server.gpu_memory < 2%/h", implied, "cost < $90", "tokens.spent < 9000000"];
+        assert_eq!(checks_in(&spec, 2), [&["ttft.p50 < 1s", kept][..], &soaked].concat());
+        assert_eq!(checks_in(&spec, 3), [kept, "ttft.p50 < 150% of warm", implied]);
+        let Endpoint::Sim(engine) = &spec.target.endpoint else { panic!("{:?}", spec.target.endpoint) };
+        let scaling = Scaling { max_slots: 64, step: 8, queue: 10, cold_start: Nanos::from_secs(30) };
+        assert_eq!((engine.slots, engine.prefill, engine.scaling), (Some(16), Some(2000.0), Some(scaling)));
+        assert_eq!(engine.prefix_cache, Some(PrefixCache { blocks: 4096, block_tokens: 32 }));
+        assert_eq!(engine.drift, Drift { ttft: 0.0, tpot: 0.02, memory: 0.05 });
+        assert_eq!((engine.retry_after, engine.faults.http_401), (Some(Nanos::from_secs(60)), 0.01));
+        assert_eq!(spec.target.metrics.as_deref(), Some("/metrics"));
+        let budget = Budget {
+            requests: Some(200_000),
+            input_tokens: Some(5_000_000_000),
+            output_tokens: Some(90_000_000),
+            cost: Some(400.0),
+        };
+        assert_eq!(spec.budget, budget);
+        assert_eq!(spec.prices, Some(Prices { input: 2.5, cached_input: Some(1.25), output: 10.0 }));
+        assert_eq!(spec.abort, Abort { connection_failures: 9, lost: false });
+        assert_eq!(spec.journal, JournalSpec { tokens: 50, keep_text: true });
+    }
+
+    #[test]
+    fn scenarios_together_share_the_load_and_keep_the_rest_apart() {
+        let resolved = good("together.yaml", &[]);
+        let spec = &resolved.spec;
+        assert_eq!((spec.order, spec.sections()), (RunOrder::Together, vec![vec![0, 1]]));
+        let [chat, batch] = spec.scenarios.as_slice() else { panic!("{:?}", spec.scenarios) };
+        assert_eq!((&chat.load, &batch.load), (&spec.load, &spec.load));
+        assert_eq!(spec.load.pace, Pace::Open { rate: PerSecond(4.0), cap: Some(64) });
+        let stage = |from, to, minutes: i64| Stage {
+            from: PerSecond(from),
+            to: PerSecond(to),
+            lasts: Nanos::from_secs(60 * minutes),
+        };
+        assert_eq!(spec.load.pattern, Pattern::Stages(vec![stage(1.0, 1.0, 2), stage(1.0, 4.0, 3)]));
+        assert_eq!((chat.weight, batch.weight), (3.0, 1.0));
+        assert_eq!((chat.model.as_deref(), batch.model.as_deref()), (None, Some("large")));
+        assert_eq!(serde_json::to_string(&batch.extra_body).unwrap(), r#"{"priority":1}"#);
+        assert_eq!(chat.prompts.input_tokens.mean, 300.0);
+        assert_eq!(chat.prompts.images.len(), 2);
+        assert_eq!(batch.prompts.output_empirical.as_deref(), Some("lengths/out.txt"));
+        assert_eq!(
+            (batch.prompts.file.as_deref(), batch.prompts.format),
+            (Some("prompts.json"), PromptFormat::Sharegpt)
+        );
+        assert_eq!(checks_in(spec, 0), ["ttft.p95 < 2s", "attainment >= 95%", "errors.rate < 5%"]);
+        assert_eq!(checks_in(spec, 1), ["ttft.p95 < 9s", "errors.rate < 5%", "e2e.p95 < 60s"]);
+        assert_eq!(spec.target.metrics.as_deref(), Some("https://h/metrics?token=metrics-secret"));
+        for secret in ["metrics-secret", "image-secret"] {
+            assert!(resolved.secrets.iter().any(|kept| kept.expose() == secret), "{secret} is in custody");
+        }
+    }
+
+    #[test]
+    fn a_trace_goes_on_to_its_end_or_for_so_many_rows() {
+        let load = |keys: &str| {
+            let text =
+                format!("version: 1\nname: x\ntarget: {{url: sim}}\nload: {{{keys}}}\nrequire: [e2e.p50 < 1s]\n");
+            resolve("x", &text, &environment(), &[]).unwrap_or_else(|found| panic!("{}", render(&found))).spec.load
+        };
+        let trace = Pattern::Trace("azure.csv".to_owned());
+        let whole = load("trace: azure.csv");
+        assert_eq!((whole.pattern, whole.iterations), (trace.clone(), Iterations::For(Nanos::from_secs(86_400))));
+        let some = load("trace: azure.csv, iterations: 300");
+        assert_eq!((some.pattern, some.iterations), (trace, Iterations::Fixed(300)));
+        assert_eq!(load("pattern: steady").iterations, Iterations::For(Nanos::from_secs(1800)));
+        assert_eq!(load("pattern: soak").iterations, Iterations::For(Nanos::from_secs(4 * 3600)));
+        assert_eq!(load("pattern: {spike: {}}"), load("pattern: spike"));
+    }
+
+    #[test]
+    fn flags_reach_into_patterns_and_scenarios() {
+        let pairs = [
+            ("scenarios.spike.load.rps", "9"),
+            ("scenarios.ramp.load.pattern.ramp.to", "30"),
+            ("scenarios.spike.load.pattern.spike.hold", "1m"),
+            ("scenarios.soak.load.pattern.steady", "15m"),
+            ("scenarios.warm.target.extra_body", "{token: abcdef123}"),
+        ];
+        let spec = good("patterns.yaml", &pairs).spec;
+        assert_eq!(spec.scenarios[1].load.pace.rate(), Some(PerSecond(9.0)));
+        let Pattern::Ramp { from, to, .. } = spec.scenarios[0].load.pattern else { panic!() };
+        assert_eq!((from, to), (PerSecond(1.0), PerSecond(30.0)));
+        let Pattern::Spike { hold, after, .. } = spec.scenarios[1].load.pattern else { panic!() };
+        assert_eq!((hold, after), (Nanos::from_secs(60), Nanos::from_secs(300)), "the word's other defaults stay");
+        let soak = &spec.scenarios[2].load;
+        assert_eq!((&soak.pattern, soak.iterations), (&Pattern::Steady, Iterations::For(Nanos::from_secs(900))));
+        assert_eq!(spec.overrides[4].value, "***");
+        let load = good("minimal.yaml", &[("load.pattern.ramp.to", "9")]).spec.load;
+        assert_eq!(load.pattern.name(), "ramp");
+        let text = "version: 1\nname: x\ntarget: {url: sim}\nscenarios: {chat: {}}\nrequire: [e2e.p50 < 1s]\n";
+        let answer = refused(text, &[("scenarios.chta.load.rps", "5")]);
+        assert!(answer.contains("there is no scenario `chta`") && answer.contains("did you mean `chat`?"), "{answer}");
+    }
+
+    #[test]
+    fn a_gate_has_at_most_64_scenarios() {
+        let text = |count: usize| {
+            let names: Vec<_> = (0..count).map(|at| format!("s{at}: {{}}")).collect();
+            let head = "version: 1\nname: x\ntarget: {url: sim}\nrequire: [e2e.p50 < 1s]\n";
+            format!("{head}scenarios: {{{}}}\n", names.join(", "))
+        };
+        let most = resolve("x", &text(64), &environment(), &[]).unwrap().spec;
+        assert_eq!((most.scenarios.len(), most.checks.len()), (64, 128));
+        assert!(refused(&text(65), &[]).contains("`scenarios` has more than 64"));
+    }
+
+    #[test]
+    fn a_pattern_too_short_for_its_metric_and_a_slip_in_a_name_are_warned_of() {
+        let warnings = render(&good("warned-patterns.yaml", &[]).warnings);
+        let expected = expected(&folder("good").join("warned-patterns.expected"), &warnings);
+        assert_eq!(warnings.trim(), expected.trim());
     }
 
     #[test]
@@ -718,8 +879,8 @@ mod tests {
                 "error: `--set load.rps`: `load.rps` must be a number of requests per second above 0, at most 100000, not `five`\n  hint: without a unit, such as `rps: 2` or `rps: 0.5`\n",
             ),
             (
-                ("load.duration", "4m"),
-                "error: `--set load.duration`: `load.duration` is not yet supported\n  hint: remove it for now\n",
+                ("scenarios.chat.load.rps", "5"),
+                "error: `--set scenarios.chat.load.rps`: there is no scenario `chat`\n  hint: the spec has no scenarios\n",
             ),
             (("load", "{rps: 1, rps: 2}"), "error: `--set load`: duplicate key `rps`\n  hint: keep one of the two\n"),
             (

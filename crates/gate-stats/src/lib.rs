@@ -13,6 +13,9 @@
 //! | [`mean`] | how surprising is a mean of such requests |
 //! | [`paired`], [`tail`] | whether one sample is worse than another: in the middle, in the tail |
 //! | [`stored`] | the same against earlier runs, which differ by more than their requests |
+//! | [`step`] | where a series changes for good: a knee, a recovery |
+//! | [`trend`] | whether something grows over time, and how fast |
+//! | [`ranks`] | whether one group of values lies higher than another |
 //! | [`bounds`] | whether one sample is beyond a share of another, each by its own bounds |
 //! | [`sequential`] | which counts violate when the data is looked at more than once |
 //! | [`power`] | how likely a regression is found by such a procedure |
@@ -32,16 +35,20 @@ pub mod goodput;
 mod mass;
 pub mod mean;
 pub mod multiplicity;
+mod normal;
 pub mod paired;
 pub mod power;
 pub mod quantile;
+pub mod ranks;
 pub mod sequential;
 pub mod series;
 pub mod smooth;
+pub mod step;
 pub mod stored;
 mod student;
 pub mod summary;
 pub mod tail;
+pub mod trend;
 
 pub use error::Error;
 pub use mean::Mean;

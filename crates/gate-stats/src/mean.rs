@@ -42,6 +42,25 @@ impl Mean {
         }))
     }
 
+    /// The mean of values that do not resemble one another, such as amounts of equal stretches of time; `None` of fewer
+    /// than 5, from which nothing follows.
+    ///
+    /// # Errors
+    /// [`Error::Sample`] for a value that is not finite.
+    pub fn of_independent(values: &[f64]) -> Result<Option<Self>, Error> {
+        if values.len() < LEAST {
+            return Ok(None);
+        }
+        let summary = summary::summarize(values)?;
+        let n = values.len() as f64;
+        Ok(summary.standard_deviation.map(|deviation| Self {
+            value: summary.mean,
+            error: deviation / n.sqrt(),
+            freedom: n - 1.0,
+            effect: DesignEffect::NONE,
+        }))
+    }
+
     /// The arithmetic mean.
     #[must_use]
     pub fn value(self) -> f64 {

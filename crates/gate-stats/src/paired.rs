@@ -4,9 +4,7 @@
 //! Hodges–Lehmann estimate that belongs to them.
 
 use crate::mean::Resemblance;
-use crate::{DesignEffect, Error, error};
-use statrs::distribution::{ContinuousCDF, Normal};
-use statrs::function::erf::erfc;
+use crate::{DesignEffect, Error, error, normal, ranks};
 
 /// Which way a value is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,7 +74,7 @@ pub fn signed_rank(pairs: &[(f64, f64)], tolerance: f64, worse: Worse) -> Result
     let (p_fail, p_pass) = if signed.is_empty() {
         (1.0, 1.0)
     } else {
-        (normal_tail((statistic - 1.0) / deviation), normal_tail(-(statistic + 1.0) / deviation))
+        (normal::tail((statistic - 1.0) / deviation), normal::tail(-(statistic + 1.0) / deviation))
     };
     Ok(SignedRank { n: signed.len(), statistic, deviation, design_effect: effect, p_fail, p_pass })
 }
@@ -113,7 +111,7 @@ pub fn location(pairs: &[(f64, f64)], alpha: f64) -> Option<Ratio> {
     let size = n as f64;
     let variance = effect.value() * size * (size + 1.0) * (2.0 * size + 1.0) / 6.0;
     // W = 2T − n(n+1)/2 rejects from this many Walsh averages T beyond the change on.
-    let rejecting = ((averages as f64 + 1.0 + normal_quantile(alpha)? * variance.sqrt()) / 2.0).ceil();
+    let rejecting = ((averages as f64 + 1.0 + normal::quantile(alpha)? * variance.sqrt()) / 2.0).ceil();
     let rejecting = (rejecting <= averages as f64).then_some(rejecting.max(1.0) as u64);
     Some(Ratio {
         value: ratio(centre)?,
@@ -140,22 +138,9 @@ fn log_ratio(candidate: f64, reference: f64) -> f64 {
 
 /// `sign(d) · midrank |d|` of distances that are not 0, in their order.
 fn signed_ranks(distances: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..distances.len()).collect();
-    let size = |i: &usize| distances.get(*i).map_or(0.0, |distance| distance.abs());
-    order.sort_by(|a, b| size(a).total_cmp(&size(b)));
-    let mut signed = distances.to_vec();
-    let mut before = 0;
-    for tied in order.chunk_by(|a, b| size(a) == size(b)) {
-        // The middle of the ranks before + 1 ..= before + tied.
-        let rank = before as f64 + (tied.len() as f64 + 1.0) / 2.0;
-        for i in tied {
-            if let Some(distance) = signed.get_mut(*i) {
-                *distance = rank.copysign(*distance);
-            }
-        }
-        before += tied.len();
-    }
-    signed
+    let sizes: Vec<f64> = distances.iter().map(|distance| distance.abs()).collect();
+    let ranks = ranks::midranks(&sizes);
+    ranks.into_iter().zip(distances).map(|(rank, distance)| rank.copysign(*distance)).collect()
 }
 
 /// The Walsh average `(x_i + x_j)/2`, `i ≤ j`, of a 1-based rank, without forming all of them: a bisection over the
@@ -199,14 +184,4 @@ fn key(number: f64) -> i64 {
 fn number(key: i64) -> f64 {
     let bits = if key < 0 { i64::MIN - key - 1 } else { key };
     f64::from_bits(bits.cast_unsigned())
-}
-
-/// `P[Z ≥ z]` of the standard normal distribution, accurate far out.
-fn normal_tail(z: f64) -> f64 {
-    0.5 * erfc(z * std::f64::consts::FRAC_1_SQRT_2)
-}
-
-/// The `z` whose upper tail is `alpha`.
-fn normal_quantile(alpha: f64) -> Option<f64> {
-    Some(-Normal::new(0.0, 1.0).ok()?.inverse_cdf(alpha))
 }

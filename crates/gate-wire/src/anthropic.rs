@@ -3,15 +3,15 @@
 mod event;
 
 use gate_model::{Delivery, Secret};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 pub(crate) use event::{Answer, Events};
 
 use crate::framing::Sse;
 use crate::reader::decoder;
-use crate::request::{Draft, EVENT_STREAM, Route, chat, joined, parted, present};
-use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
+use crate::request::{Draft, EVENT_STREAM, Route, chat_with, joined, parted, present};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest, image};
 
 const ROUTE: Route = Route { prefix: "/v1", tail: "/messages", models: "/models" };
 
@@ -41,7 +41,7 @@ pub(crate) fn fields(ask: &Ask<'_>) -> Map<String, Value> {
         ("model", ask.model.map(Value::from)),
         ("max_tokens", Some(ask.max_output_tokens.into())),
         ("system", (!system.is_empty()).then(|| joined(system).into())),
-        ("messages", Some(chat(rest))),
+        ("messages", Some(chat_with(rest, image::anthropic_part, |text| json!({"type": "text", "text": text})))),
         ("stream", (ask.delivery == Delivery::Streamed).then_some(true.into())),
     ])
 }

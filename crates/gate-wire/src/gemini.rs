@@ -9,7 +9,7 @@ use url::Url;
 use crate::framing::SseOrArray;
 use crate::reader::decoder;
 use crate::request::{EVENT_STREAM, bearer, joined, present, segment, with_query, written};
-use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest, image};
 
 /// What a path ends in, by how the answer comes.
 const STREAMED: &str = ":streamGenerateContent";
@@ -98,7 +98,7 @@ fn fields(ask: &Ask<'_>) -> Map<String, Value> {
         ask.prompt.messages.iter().partition(|message| message.role == Role::System);
     let content = |message: &Message| {
         let role = if message.role == Role::Assistant { "model" } else { "user" };
-        json!({"role": role, "parts": [{"text": message.text}]})
+        json!({"role": role, "parts": image::parts(message, image::gemini_part, |text| json!({"text": text}))})
     };
     present([
         ("systemInstruction", (!system.is_empty()).then(|| json!({"parts": [{"text": joined(system)}]}))),

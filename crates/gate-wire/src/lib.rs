@@ -24,6 +24,7 @@ mod custom;
 mod dialect;
 mod framing;
 mod gemini;
+mod image;
 mod llamacpp;
 mod message;
 mod names;

@@ -51,10 +51,7 @@ mod tests {
     use crate::{BodyEnd, EventKind, StreamState, conclude};
 
     fn request(url: &str, extra_body: Value) -> WireRequest {
-        let messages = vec![
-            Message { role: Role::System, text: "be brief".into() },
-            Message { role: Role::User, text: "hi".into() },
-        ];
+        let messages = vec![Message::new(Role::System, "be brief"), Message::new(Role::User, "hi")];
         let Value::Object(extra_body) = extra_body else { panic!("an object") };
         let prompt = Prompt { messages };
         let ask = Ask {

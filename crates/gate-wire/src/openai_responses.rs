@@ -3,14 +3,14 @@
 mod event;
 
 use gate_model::{Delivery, OutputLength, Role, Secret};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::framing::Sse;
 use crate::openai::{auth, models_path, route_on};
 use crate::reader::decoder;
-use crate::request::{Draft, EVENT_STREAM, Route, chat, present};
-use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
+use crate::request::{Draft, EVENT_STREAM, Route, chat_with, present};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest, image};
 
 const ROUTE: Route<'_> = Route { prefix: "/v1", tail: "/responses", models: "/models" };
 
@@ -37,8 +37,8 @@ impl Dialect for OpenaiResponses {
 /// `min_tokens` are what vLLM, SGLang and llama.cpp know.
 fn fields(ask: &Ask<'_>) -> Map<String, Value> {
     let input = match ask.prompt.messages.as_slice() {
-        [only] if only.role == Role::User => only.text.as_str().into(),
-        messages => chat(messages),
+        [only] if only.role == Role::User && only.images.is_empty() => only.text.as_str().into(),
+        messages => chat_with(messages, image::responses_part, |text| json!({"type": "input_text", "text": text})),
     };
     let exact = ask.output == OutputLength::Exact;
     present([

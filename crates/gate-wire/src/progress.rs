@@ -78,6 +78,8 @@ impl<P: Piece> Progress<P> {
         if usage.is_some() {
             self.state.usage = usage;
             self.log.usage(reported, merge);
+        } else {
+            self.state.usage_unread = true;
         }
     }
 

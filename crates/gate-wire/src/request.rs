@@ -1,11 +1,13 @@
 //! What requests of every dialect have in common.
 
-use gate_model::{Delivery, Message, Prompt, Role, Secret};
+use std::borrow::Cow;
+
+use gate_model::{Delivery, Image, Message, Prompt, Role, Secret};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::{Ask, WireRequest};
+use crate::{Ask, WireRequest, image};
 
 /// The media type of server-sent events.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
@@ -154,15 +156,29 @@ pub(crate) fn bearer(key: Option<&Secret>) -> Vec<(&'static str, Secret)> {
     key.map(|key| ("authorization", Secret::new(format!("Bearer {}", key.expose())))).into_iter().collect()
 }
 
-/// Messages as objects with a role and a content.
+/// Messages as objects with a role and a content, as OpenAI has them: the text alone, or a list of parts where there are
+/// images.
 pub(crate) fn chat<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Value {
+    chat_with(messages, image::openai_part, |text| json!({"type": "text", "text": text}))
+}
+
+/// The same with a dialect's own parts.
+pub(crate) fn chat_with<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    of_image: fn(&Image) -> Value,
+    of_text: fn(&str) -> Value,
+) -> Value {
     let message = |message: &Message| {
         let role = match message.role {
             Role::System => "system",
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        json!({"role": role, "content": message.text})
+        let content = match message.images.as_slice() {
+            [] => message.text.as_str().into(),
+            _ => image::parts(message, of_image, of_text),
+        };
+        json!({"role": role, "content": content})
     };
     messages.into_iter().map(message).collect()
 }
@@ -172,9 +188,13 @@ pub(crate) fn parted(prompt: &Prompt) -> (Vec<&Message>, Vec<&Message>) {
     prompt.messages.iter().partition(|message| message.role == Role::System)
 }
 
-/// The messages' texts, joined by blank lines.
+/// The messages' texts, joined by blank lines; what has no place for an image is sent its URL after its text.
 pub(crate) fn joined<'a>(messages: impl IntoIterator<Item = &'a Message>) -> String {
-    messages.into_iter().map(|message| message.text.as_str()).collect::<Vec<_>>().join("\n\n")
+    let texts = |message: &'a Message| {
+        let images = message.images.iter().map(|image| image::url(image).into());
+        std::iter::once(Cow::Borrowed(message.text.as_str())).chain(images)
+    };
+    messages.into_iter().flat_map(texts).collect::<Vec<Cow<'_, str>>>().join("\n\n")
 }
 
 /// A body's fields, in order, without the absent ones.

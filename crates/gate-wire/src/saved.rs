@@ -170,6 +170,7 @@ impl Decoded {
         });
         let some = |count: u64| (count > 0).then_some(count);
         let (outcome, reason) = conclude(state, None, BodyEnd::Clean);
+        let reason = reason.or_else(|| state.unread_usage().map(str::to_owned));
         Self {
             events: state.events,
             first_token_event: transcript.first_token_event,
@@ -293,6 +294,26 @@ mod tests {
             assert!(json.get("outcome").is_none() && json.get("reason").is_none(), "{json}");
         }
         assert_eq!((decoded(CHAT).outcome, decoded(CHAT).reason), (Outcome::Ok, None));
+    }
+
+    #[test]
+    fn usage_that_is_no_numbers_is_told_from_none() {
+        let with = |usage: &str| {
+            let report = format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
+            let seen = decoded(&[CHAT, report.as_bytes()].concat());
+            assert_eq!(seen.outcome, Outcome::Ok);
+            seen.reason
+        };
+        let unread = Some("its usage has no count that is a whole number, so its tokens are not counted".to_owned());
+        for usage in [
+            r#"{"prompt_tokens":-3,"completion_tokens":-1}"#,
+            r#"{"prompt_tokens":"3","completion_tokens":"1"}"#,
+            r#"{"prompt_tokens":99999999999999999999999,"completion_tokens":0.5}"#,
+        ] {
+            assert_eq!(with(usage), unread, "{usage}");
+        }
+        assert_eq!(with("null"), None);
+        assert_eq!(with(r#"{"prompt_tokens":3,"completion_tokens":1}"#), None);
     }
 
     #[test]

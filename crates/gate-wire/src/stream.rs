@@ -122,6 +122,8 @@ pub enum Undecodable {
 pub struct StreamState {
     /// Token counts, normalised; of several reports the last one.
     pub usage: Option<Usage>,
+    /// Whether a report of usage came without any count that is a whole number, such as a negative one or a text.
+    pub usage_unread: bool,
     /// The finish reason as the server spells it; of several choices the first one's.
     pub finish_reason: Option<String>,
     /// The model as the server first names it.
@@ -145,4 +147,13 @@ pub struct StreamState {
     pub foreign_events: u64,
     /// Where a custom dialect looks for an event's text, as long as no event has had one there.
     pub no_text_at: Option<String>,
+}
+
+impl StreamState {
+    /// A sentence about usage that was reported and could not be read, where there is no other.
+    #[must_use]
+    pub fn unread_usage(&self) -> Option<&'static str> {
+        let is_unread = self.usage_unread && self.usage.is_none();
+        is_unread.then_some("its usage has no count that is a whole number, so its tokens are not counted")
+    }
 }

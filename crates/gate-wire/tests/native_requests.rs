@@ -44,7 +44,7 @@ mod requests {
 
         /// The path, the body, and the headers `accept` and `authorization`.
         fn sent(self) -> (String, Value, [Option<String>; 2]) {
-            let message = |role, text: &str| Message { role, text: text.to_owned() };
+            let message = |role, text: &str| Message::new(role, text);
             let messages = vec![
                 message(Role::System, "be brief"),
                 message(Role::User, "hi"),

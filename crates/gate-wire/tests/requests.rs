@@ -12,7 +12,7 @@ mod requests {
     use url::Url;
 
     static PROMPT: LazyLock<Prompt> = LazyLock::new(|| {
-        let message = |role, text: &str| Message { role, text: text.to_owned() };
+        let message = |role, text: &str| Message::new(role, text);
         let messages = vec![
             message(Role::System, "be brief"),
             message(Role::User, "hi"),
@@ -250,7 +250,7 @@ mod requests {
             framing: CustomFraming::Ndjson,
         };
         // What the prompt holds is no template.
-        let messages = vec![Message { role: Role::User, text: "hi {{model}}".to_owned() }];
+        let messages = vec![Message::new(Role::User, "hi {{model}}")];
         let prompt = Prompt { messages };
         let ask = Ask { prompt: &prompt, ..ask() };
         let dialect = dialect(Api::Custom, Some(&custom));

@@ -85,8 +85,15 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// SHA-256 of a file's bytes, in hexadecimal.
 pub(crate) fn digest(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, error))?;
-    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    let unreadable = |error: std::io::Error| Failure::unreadable(path, error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let (mut digest, mut bytes) = (Sha256::new(), vec![0; 1 << 18]);
+    loop {
+        let read = file.read(&mut bytes).map_err(unreadable)?;
+        let Some(read) = bytes.get(..read).filter(|read| !read.is_empty()) else { break };
+        digest.update(read);
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A verdict as JSON text, without secrets.

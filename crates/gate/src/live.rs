@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gate_load::Progress;
-use gate_model::{Decision, GateSpec, Nanos, Outcome, Series};
+use gate_model::{Decision, GateSpec, Histogram, Nanos, Outcome, Plan, Section, Series};
 
 use crate::console::Console;
 
@@ -15,30 +15,38 @@ const PRINT: Duration = Duration::from_secs(5);
 /// The live line of one gate.
 pub(crate) struct Live<'a> {
     console: &'a Console,
-    name: &'a str,
+    /// The gate's, and of one scenario of several the scenario's.
+    name: String,
     planned: usize,
     sent: u32,
     ok: u32,
     errors: u32,
     in_flight: u32,
-    /// TTFTs of `ok` requests, kept sorted.
-    ttft: Vec<Nanos>,
+    /// TTFTs of `ok` requests.
+    ttft: Histogram,
     shown: Option<Instant>,
     is_drawn: bool,
 }
 
 impl<'a> Live<'a> {
-    pub(crate) fn new(spec: &'a GateSpec, planned: usize, console: &'a Console) -> Self {
-        let base = (spec.load.iterations.base() * spec.arms()) as usize;
+    pub(crate) fn new(spec: &'a GateSpec, plan: &Plan, console: &'a Console) -> Self {
+        let section = Section::of_plan(spec, plan);
+        let scenario = section.scenarios.first().copied().unwrap_or(0);
+        let base = spec.load_of(scenario).iterations.base().filter(|_| section.scenarios.len() == 1);
+        let base = base.map_or(usize::MAX, |base| base.saturating_mul(spec.arms()) as usize);
+        let name = match (spec.scenarios.get(usize::from(scenario)), section.scenarios.len()) {
+            (Some(one), 1) => format!("{} / {}", spec.name, one.name),
+            _ => spec.name.clone(),
+        };
         Self {
             console,
-            name: &spec.name,
-            planned: planned.min(base),
+            name,
+            planned: plan.requests.len().min(base),
             sent: 0,
             ok: 0,
             errors: 0,
             in_flight: 0,
-            ttft: Vec::new(),
+            ttft: Histogram::default(),
             shown: None,
             is_drawn: false,
         }
@@ -58,9 +66,7 @@ impl<'a> Live<'a> {
                 if sample.outcome == Outcome::Ok {
                     self.ok += 1;
                     if let Some(ttft) = sample.value(Series::Ttft) {
-                        let ttft = Nanos(ttft as i64);
-                        let at = self.ttft.partition_point(|earlier| *earlier < ttft);
-                        self.ttft.insert(at, ttft);
+                        self.ttft.record(Nanos(ttft as i64));
                     }
                 } else {
                     self.errors += 1;
@@ -70,14 +76,14 @@ impl<'a> Live<'a> {
                 (self.sent, self.in_flight) = (*sent, *in_flight);
                 self.planned = self.planned.max(*sent as usize);
                 let line = gate_report::progress_line(&gate_report::Progress {
-                    name: self.name,
+                    name: &self.name,
                     elapsed: *elapsed,
                     sent: self.sent,
                     planned: u32::try_from(self.planned).unwrap_or(u32::MAX),
                     in_flight: self.in_flight,
                     ok: self.ok,
                     errors: self.errors,
-                    ttft_p50: self.ttft.get(self.ttft.len().saturating_sub(1) / 2).copied(),
+                    ttft_p50: self.ttft.at_rank(self.ttft.count().div_ceil(2)),
                 });
                 self.note(&line, PRINT);
             }

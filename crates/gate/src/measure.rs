@@ -1,93 +1,143 @@
-//! From a spec to a finished run: the plan, the endpoints, the journal and the load, wired together.
+//! From a spec to a finished run: the plans, the endpoints, the journal and the load, wired together.
 
-use std::fs::{File, TryLockError};
-use std::io::BufWriter;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gate_load::{Load, LoadError, Remote, Stop};
-use gate_model::{Arm, Endpoint, GateSpec, Plan, Referee, Run, RunHeader};
-use gate_plan::SpecPrompts;
+use gate_model::{Arm, EndReason, Endpoint, GateSpec, Nanos, Plan, Redactor, Referee, Run, RunHeader, Section, Spent};
 use gate_sim::Server;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::files;
 use crate::inputs::{Inputs, Way, refused, url};
+use crate::journals::JournalFile;
 use crate::live::Live;
 use crate::surroundings;
 
 /// The version of this program, as every file carries it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Sends a spec's load and writes its journal.
-pub(crate) fn run(
-    spec: &GateSpec,
-    looks: &[u32],
-    referee: &mut dyn Referee,
-    journal: &Path,
-    started: &str,
-    stop: &Stop,
-    console: &Console,
-) -> Result<Run, Failure> {
-    let inputs = Inputs::read(spec)?;
-    let plan = inputs.plan(spec, looks)?;
-    let repeats = inputs.repeats(spec, &plan);
-    console.secrets.add(&inputs.proxies.secrets());
-    let target = Reach::of(spec, Arm::Target, inputs.target)?;
-    let reference = inputs.reference.map(|way| Reach::of(spec, Arm::Reference, way)).transpose()?;
-    let (reference, _engine) = reference.map(|reach| (reach.remote, reach.engine)).unzip();
-    let header = RunHeader { repeated_prompts: repeats, ..header(spec, &plan, started) };
-    let prompts = Arc::new(SpecPrompts::new(spec, &header.run_id, inputs.prompts.as_ref()));
-    if let Some(folder) = journal.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        files::make_folder(folder)?;
+/// From the last arrival of a section to the next section's first, where all machines begin it at one instant.
+const BETWEEN: Nanos = Nanos::from_secs(30);
+
+/// What is sent, and where that is written.
+pub(crate) struct Order<'a> {
+    pub(crate) spec: &'a GateSpec,
+    pub(crate) inputs: &'a Inputs,
+    /// One for each section, in order.
+    pub(crate) plans: &'a [Plan],
+    pub(crate) journal: &'a Path,
+    /// RFC 3339 in UTC.
+    pub(crate) started: &'a str,
+    /// The instant of the first section's epoch, since the UNIX epoch.
+    pub(crate) start_at: Option<Nanos>,
+    pub(crate) stop: &'a Stop,
+    pub(crate) console: &'a Console,
+}
+
+/// What was measured, with the files of its journal.
+pub(crate) struct Measured {
+    /// Each section that was begun; of one shard where the plans are a shard's.
+    pub(crate) sections: Vec<Run>,
+    pub(crate) journals: Vec<PathBuf>,
+}
+
+impl Measured {
+    /// The whole run, with the files of its journal.
+    pub(crate) fn whole(self) -> Result<(Run, Vec<PathBuf>), Failure> {
+        let run = Run::assemble(self.sections)
+            .map_err(|error| Failure::internal(format!("failed to join the run: {error}")))?;
+        Ok((run, self.journals))
     }
-    let file = own(journal)?;
+}
+
+/// Sends the load of every section, one after another, and writes their journal. What ends the run in one section ends
+/// all of it.
+pub(crate) fn run<'r>(
+    order: &Order<'_>,
+    mut referee: impl FnMut(&Section) -> Box<dyn Referee + 'r>,
+) -> Result<Measured, Failure> {
+    let Order { spec, plans, stop, console, .. } = order;
+    console.secrets.add(&order.inputs.proxies.secrets());
     let redactor = console.secrets.redactor();
-    let mut live = Live::new(spec, plan.requests.len(), console);
+    let mut journal = JournalFile::create(order.journal)?;
+    let run_id = run_id();
+    let (mut sections, mut spent, mut start_at) = (Vec::new(), Spent::default(), order.start_at);
+    for plan in *plans {
+        let mut referee = referee(&Section::of_plan(spec, plan));
+        let begun = Begun { plan, run_id: &run_id, start_at, spent, redactor: &redactor };
+        let measured = section(order, begun, &mut *referee, &mut journal)?;
+        let end = measured.end.clone();
+        sections.push(measured);
+        let Some(end) = end else { break };
+        spent = spent.plus(end.spent.unwrap_or_default());
+        if !matches!(end.reason, EndReason::Completed | EndReason::StoppedAtLook(_)) || stop.is_triggered() {
+            break;
+        }
+        // Shards begin a section together: when the one before it should have ended on every machine.
+        start_at = start_at.map(|at| at + plan.duration() + BETWEEN);
+    }
+    Ok(Measured { sections, journals: journal.files() })
+}
+
+/// What a section begins with.
+struct Begun<'a> {
+    plan: &'a Plan,
+    run_id: &'a str,
+    start_at: Option<Nanos>,
+    /// By earlier sections.
+    spent: Spent,
+    redactor: &'a Redactor,
+}
+
+/// Sends the load of one section.
+fn section(
+    order: &Order<'_>,
+    begun: Begun<'_>,
+    referee: &mut dyn Referee,
+    journal: &mut JournalFile,
+) -> Result<Run, Failure> {
+    let Order { spec, inputs, stop, console, .. } = order;
+    let Begun { plan, run_id, start_at, spent, redactor } = begun;
+    let reach = |arm, way: &Way| Reach::of(spec, plan, arm, way);
+    let target = reach(Arm::Target, &inputs.target)?;
+    let reference = inputs.reference.as_ref().map(|way| reach(Arm::Reference, way)).transpose()?;
+    let (reference, _engine) = reference.map(|reach| (reach.remote, reach.engine)).unzip();
+    let scenario = Section::of_plan(spec, plan).scenarios.first().copied().unwrap_or(0);
+    let header = RunHeader::new((*spec).clone(), plan, VERSION, run_id, order.started);
+    let header = RunHeader {
+        host: Some(surroundings::host()),
+        commit: surroundings::commit(),
+        repeated_prompts: inputs.repeats(spec, plan),
+        ..header
+    };
+    let mut live = Live::new(spec, plan, console);
     let load = Load {
         header,
         target: target.remote,
         reference,
-        proxies: inputs.proxies,
-        plan: &plan,
-        prompts,
-        counter: inputs.counter,
+        proxies: inputs.proxies.clone(),
+        plan,
+        prompts: Arc::new(inputs.prompts(spec, run_id)),
+        counter: inputs.counter(scenario),
         referee,
-        redactor: &redactor,
-        journal: Some(Box::new(BufWriter::new(file))),
-        stop: stop.clone(),
+        redactor,
+        journal: Some(Box::new(journal)),
+        stop: (*stop).clone(),
+        spent,
+        start_at,
     };
     let run = gate_load::run(load, &mut |progress| live.show(&progress));
     live.finish();
     run.map_err(|error| match error {
-        LoadError::Journal(_) => Failure::unmeasured(format!("{}: failed to {error}", journal.display()))
+        LoadError::Journal(_) => Failure::unmeasured(format!("{}: failed to {error}", order.journal.display()))
             .hint("make room where the journal is written, or choose another place"),
         LoadError::Runtime(_) | LoadError::Timer(_) | LoadError::Internal => {
             Failure::internal(format!("failed to {error}"))
         }
         error => refused(spec, error),
     })
-}
-
-/// Opens a journal for this run alone: two runs that wrote into one would leave neither.
-fn own(journal: &Path) -> Result<File, Failure> {
-    let unwritable = |error: std::io::Error| Failure::unwritable(journal, error);
-    // What is there is lost only once it is known to be nobody's.
-    let file = File::options().write(true).create(true).truncate(false).open(journal).map_err(unwritable)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            return Err(Failure::usage(format!("{}: another gate is writing this journal", journal.display()))
-                .hint("wait until it has ended, or give each its own folder with --out"));
-        }
-        // Some file systems know no locks.
-        Ok(()) | Err(TryLockError::Error(_)) => {}
-    }
-    if file.metadata().is_ok_and(|facts| facts.is_file()) {
-        file.set_len(0).map_err(unwritable)?;
-    }
-    Ok(file)
 }
 
 /// Where an arm's requests go.
@@ -99,27 +149,23 @@ struct Reach {
 
 impl Reach {
     /// Where an arm is; the simulated engine is started where the spec names it.
-    fn of(spec: &GateSpec, arm: Arm, way: Way) -> Result<Self, Failure> {
+    fn of(spec: &GateSpec, plan: &Plan, arm: Arm, way: &Way) -> Result<Self, Failure> {
         let endpoint = spec.of_arm(arm).map(|target| &target.endpoint);
-        let server = match (endpoint, way.remote) {
-            (_, Some(remote)) => return Ok(Self { remote, engine: None }),
+        let server = match (endpoint, &way.remote) {
+            (_, Some(remote)) => return Ok(Self { remote: remote.clone(), engine: None }),
             (Some(Endpoint::Sim(params)), None) => {
                 // The spec counts measured requests; the server cannot tell them from warm-up.
-                let params = gate_engine::after_warmup(&gate_engine::of_arm(params, arm), spec.load.warmup);
+                let warmup = plan.warmup.iter().filter(|request| request.arm == arm).count();
+                let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
+                let params = gate_engine::after_warmup(&gate_engine::of_arm(params, arm), warmup);
                 Server::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), params)
                     .map_err(|error| Failure::internal(error.to_string()))?
             }
             (other, None) => return Err(Failure::internal(format!("{other:?} has no address"))),
         };
         let base = url(spec, arm, &format!("http://{}", server.address()))?;
-        Ok(Self { remote: Remote { base, socket: None, trust: way.trust }, engine: Some(server) })
+        Ok(Self { remote: Remote { base, socket: None, trust: way.trust.clone() }, engine: Some(server) })
     }
-}
-
-/// What is known before the first byte is sent.
-fn header(spec: &GateSpec, plan: &Plan, started: &str) -> RunHeader {
-    let header = RunHeader::new(spec.clone(), plan, VERSION, &run_id(), started);
-    RunHeader { host: Some(surroundings::host()), commit: surroundings::commit(), ..header }
 }
 
 /// A new run's name: unique, and sorted by time.

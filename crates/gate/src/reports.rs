@@ -1,6 +1,6 @@
 //! Writing what a verdict becomes: the files of one gate, and the files that hold several.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gate_model::{ExitCode, JournalRef, Verdict};
 
@@ -16,10 +16,12 @@ const SUMMARY: &str = "summary.md";
 const ANNOTATIONS: &str = "annotations.txt";
 const METRICS: &str = "metrics.txt";
 
-/// Names the journal a verdict rests on, by its path from the verdict's folder and its hash.
-pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journal: &Path) -> Result<(), Failure> {
-    let path = files::relative(folder, journal).display().to_string();
-    verdict.journals.push(JournalRef { path, sha256: files::digest(journal)? });
+/// Names the journals a verdict rests on, by their paths from the verdict's folder and their hashes.
+pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journals: &[PathBuf]) -> Result<(), Failure> {
+    for journal in journals {
+        let path = files::relative(folder, journal).display().to_string();
+        verdict.journals.push(JournalRef { path, sha256: files::digest(journal)? });
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 mod journal;
 mod process;
+mod real;
 mod scale;
 
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ struct Row {
 type Figure = fn(&Bench) -> Result<Vec<Row>>;
 
 /// What can be measured alone, by name.
-const FIGURES: [(&str, Figure); 11] = [
+const FIGURES: [(&str, Figure); 15] = [
     ("schedule", schedule),
     ("timing", timing),
     ("overhead", overhead),
@@ -41,6 +42,10 @@ const FIGURES: [(&str, Figure); 11] = [
     ("scale", scale::cost),
     ("events", scale::events),
     ("decoding", scale::decoding),
+    ("lateness", real::lateness),
+    ("million", real::million),
+    ("soak", real::soak),
+    ("merge", real::merge),
 ];
 
 /// Where the binary and scratch files are.

@@ -14,3 +14,5 @@ mod priors;
 mod repositories;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod workloads;

@@ -44,7 +44,7 @@ pub(crate) fn run_of(spec: &GateSpec, id: &str, started: &str, commit: Option<Co
         let at = |millis: i64| planned.at + Nanos(own) + Nanos::from_millis(millis);
         let mut sample = Sample { start: Some(planned.at), ..Sample::unsent(planned) };
         sample.first_event = Some(at(100));
-        (0..5).for_each(|token| sample.record_token(at(100 + 10 * token)));
+        (0..5).for_each(|token| sample.record_token(at(100 + 10 * token), 1_000));
         sample.outcome = Outcome::Ok;
         sample.usage = Some(Usage { output: Some(5), ..Usage::default() });
         sample
@@ -52,17 +52,8 @@ pub(crate) fn run_of(spec: &GateSpec, id: &str, started: &str, commit: Option<Co
     let samples: Vec<Sample> = samples.collect();
     let host = Host { system: "linux-x86_64".to_owned(), cores: 4, ..Host::default() };
     let header = RunHeader { commit, host: Some(host), ..RunHeader::new(spec.clone(), &plan, "0.1.0", id, started) };
-    let end = RunEnd {
-        reason: EndReason::Completed,
-        sent: REQUESTS,
-        at: Nanos::from_secs(10),
-        epoch_unix: None,
-        health: Health::default(),
-        switched_to: None,
-        reached: None,
-        reference: None,
-    };
-    Run { header, warmup: Vec::new(), samples, end: Some(end) }
+    let end = RunEnd::new(EndReason::Completed, REQUESTS, Nanos::from_secs(10));
+    Run::new(header, Vec::new(), samples, Some(end))
 }
 
 pub(crate) fn verdict_of(run: &Run) -> Verdict {
@@ -106,6 +97,15 @@ pub(crate) fn verdict_of(run: &Run) -> Verdict {
             imported_from: None,
             commit: header.commit.clone(),
             reference: None,
+            parts: Vec::new(),
+            turns: Vec::new(),
+            contexts: Vec::new(),
+            prompts: Vec::new(),
+            server: Vec::new(),
+            spent: None,
+            cost: None,
+            footprint: None,
+            shards: 1,
         },
         baseline: None,
         moved: None,

@@ -45,6 +45,7 @@ fn faults_and_lengths_leave_the_times_before_them_alone() {
 fn fates_come_at_their_rates() {
     const N: u32 = 20_000;
     let faults = Faults {
+        http_401: 0.02,
         http_429: 0.03,
         http_500: 0.05,
         stream_error: 0.1,
@@ -58,6 +59,7 @@ fn fates_come_at_their_rates() {
     let params = EngineParams { faults, ..EngineParams::default() };
     let fates: Vec<Fate> = (0..N).map(|number| script(&params, number, 2).fate).collect();
     let rates = [
+        (Fate::Http401, 0.02),
         (Fate::Http429, 0.03),
         (Fate::Http500, 0.05),
         (Fate::StreamError, 0.1),
@@ -67,7 +69,7 @@ fn fates_come_at_their_rates() {
         (Fate::Empty, 0.06),
         (Fate::Html200, 0.04),
         (Fate::SlowHeaders, 0.07),
-        (Fate::Complete, 0.2),
+        (Fate::Complete, 0.18),
     ];
     for (fate, rate) in rates {
         let seen = fates.iter().filter(|seen| **seen == fate).count() as f64 / f64::from(N);

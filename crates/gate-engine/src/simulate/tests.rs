@@ -1,6 +1,14 @@
-use gate_model::{Api, Endpoint, Fault, Faults, GateSpec, Latency, Pace, PerSecond, ScriptedFault, Series, WarmingUp};
+use gate_model::{
+    Api, Delivery, Endpoint, Fault, Faults, GateSpec, Latency, Pace, PerSecond, PlannedRequest, ScriptedFault, Series,
+    Timeouts, WarmingUp,
+};
 
 use super::*;
+use crate::{EventKind, script};
+
+mod drifting;
+mod prompts;
+mod queueing;
 
 /// So many requests, the first due at the epoch and the others one after another.
 fn requests(count: u32, apart: Nanos) -> Vec<PlannedRequest> {
@@ -82,6 +90,10 @@ fn every_fate_has_its_outcome() {
     };
     for sample in all(|faults| faults.http_500 = 1.0) {
         assert_eq!((sample.outcome, sample.status), (Outcome::Http5xx, Some(500)));
+        assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
+    }
+    for sample in all(|faults| faults.http_401 = 1.0) {
+        assert_eq!((sample.outcome, sample.status), (Outcome::Http4xx, Some(401)));
         assert_eq!((sample.end, sample.events, sample.first_token), (Some(sample.intended), 0, None));
     }
     for sample in all(|faults| faults.http_429 = 1.0) {
@@ -421,4 +433,31 @@ fn each_arm_answers_as_its_part_of_the_spec_says() {
     let (run, _) = beside(&steady(), &steady(), whole);
     assert!(of(&run, Arm::Target).iter().all(|sample| sample.first_token.is_some()));
     assert!(of(&run, Arm::Reference).iter().all(|sample| sample.first_token.is_none() && sample.last_token.is_some()));
+}
+
+#[test]
+fn what_a_run_used_up_is_told() {
+    let script = vec![ScriptedFault { from: 1, to: 2, fault: Fault::Truncate }];
+    let run = run(&EngineParams { script, ..steady() }, 5, 2, |_| ());
+    let spent = run.end.unwrap().spent.unwrap();
+    let input = (100 + 101) + (102 + 103 + 104);
+    let expected = Spent { requests: 7, input, cached: 0, output: 5 * 20, uncounted: 2 };
+    assert_eq!(spent, expected);
+}
+
+#[test]
+fn a_dead_engine_leaves_the_cap_and_the_loop_free() {
+    let sent = |pace, dies_after| {
+        let params = EngineParams { dies_after: Some(dies_after), ..steady() };
+        let run = run_of(&params, 5, 0, |spec| spec.load.pace = pace);
+        let millis = |time: Nanos| time.0 / 1_000_000;
+        let went_out = |sample: &Sample| (millis(sample.intended), millis(sample.went_out().unwrap()));
+        run.samples.iter().map(went_out).collect::<Vec<_>>()
+    };
+    let capped = Pace::Open { rate: PerSecond(10.0), cap: Some(1) };
+    assert_eq!(sent(capped, 2), [(0, 0), (100, 290), (200, 290), (300, 300), (400, 400)]);
+    assert_eq!(sent(capped, 0), [(0, 0), (100, 100), (200, 200), (300, 300), (400, 400)]);
+    let closed = Pace::Closed { concurrency: 2 };
+    assert_eq!(sent(closed, 3), [(0, 0), (0, 0), (290, 290), (290, 290), (290, 290)]);
+    assert_eq!(sent(Pace::Closed { concurrency: 0 }, 9), [(0, 0), (290, 290), (580, 580), (870, 870), (1160, 1160)]);
 }

@@ -3,8 +3,8 @@
 use gate_judge::{judge, referee};
 use gate_model::{
     Against, Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Bound, Check, Decision, EndReason, Endpoint, GateSpec,
-    Health, Importance, Iterations, Nanos, Op, Origin, Outcome, Plan, PlannedRequest, Prior, Quantity, Referee,
-    Relative, Run, RunEnd, RunHeader, Sample, Status, Target, Usage, Verdict,
+    Importance, Iterations, Nanos, Op, Origin, Outcome, Plan, PlannedRequest, Prior, Quantity, Referee, Relative, Run,
+    RunEnd, RunHeader, Sample, Section, Status, Target, Usage, Verdict,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -154,24 +154,17 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
     let looks = spec.load.iterations.looks();
     let last = looks.last().copied().unwrap_or(0) * spec.arms();
     let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
-    let end = RunEnd {
-        reason,
-        sent: u32::try_from(samples.len()).unwrap_or(u32::MAX),
-        at: samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO),
-        epoch_unix: None,
-        health: Health::default(),
-        switched_to: None,
-        reached: None,
-        reference: None,
-    };
+    let sent = u32::try_from(samples.len()).unwrap_or(u32::MAX);
+    let end = RunEnd::new(reason, sent, samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO));
     let header = RunHeader::new(spec.clone(), &plan, "0.0.0", "opchar", STARTED);
-    Run { header, warmup: Vec::new(), samples, end: Some(end) }
+    Run::new(header, Vec::new(), samples, Some(end))
 }
 
 /// The whole procedure: the load goes on for as long as the referee says, and what it had then is judged.
 pub(crate) fn proceed(spec: &GateSpec, mut samples: Vec<Sample>, prior: &Prior) -> Verdict {
     let looks = spec.load.iterations.looks();
-    let mut referee = referee(spec, &looks, STARTED, prior);
+    let section = Section::of_plan(spec, &Plan::new(spec, looks.clone(), Vec::new()));
+    let mut referee = referee(spec, &section, STARTED, prior);
     let mut reason = EndReason::Completed;
     for look in looks {
         let scored = (look * spec.arms()) as usize;

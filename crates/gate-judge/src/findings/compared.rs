@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use gate_model::{
-    Against, Aggregate, CheckVerdict, Difference, Endpoint, Finding, Metric, OutcomeCount, Prior, Quantity, Rule, Run,
-    Sample, Series,
+    Against, Aggregate, Arm, CheckVerdict, Difference, Endpoint, Finding, Metric, OutcomeCount, Prior, Quantity,
+    Request, Rule, Run, Sample, Series,
 };
 use gate_stats::stored::is_blind;
 
-use super::{failures, tally};
+use super::{failures, samples, tally};
 use crate::base::{self, Before, Kept};
-use crate::facts::shown;
 use crate::judge::Decided;
 use crate::rules::paired::{Pairs, likeness};
 use crate::scored::{Scored, count};
@@ -26,34 +25,33 @@ const UNLIKE: f64 = 0.6;
 const CREEP_RUNS: usize = 10;
 
 /// Everything worth saying of a comparison.
-pub(crate) fn of_run(
-    run: &Run,
-    decided: Option<&Decided<'_>>,
-    checks: &[CheckVerdict],
-    before: &Before<'_>,
-) -> Vec<Finding> {
+pub(crate) fn of_run(run: &Run, decided: &Decided<'_>, checks: &[CheckVerdict], before: &Before<'_>) -> Vec<Finding> {
     let spec = &run.header.spec;
-    let arms = shown(run, decided);
+    let arms = &decided.arms;
     let mut findings = Vec::new();
     findings.extend(shared_server(run));
     findings.extend(checks.iter().filter_map(noisy));
-    findings.extend(
-        decided.into_iter().flat_map(|decided| checks.iter().filter_map(|verdict| shapes(verdict, run, decided))),
-    );
+    if decided.is_judged() {
+        findings.extend(checks.iter().filter_map(|verdict| shapes(verdict, run, decided)));
+    }
     findings.extend(checks.iter().filter_map(improved));
-    let target = Scored::new(arms.target.clone(), &spec.slo, None);
+    let target = Scored::new(arms.target.clone(), &spec.slo);
     if spec.needs_baseline() {
         let kept = &before.kept;
         let stored = kept.iter().flat_map(Kept::all).collect();
-        findings.extend(lengths(&target, &Scored::new(stored, &spec.slo, None)));
-        findings.extend(
-            kept.first().into_iter().flat_map(|newest| models(&arms.target, &newest.all().collect::<Vec<_>>())),
-        );
+        findings.extend(lengths(&target, &Scored::new(stored, &spec.slo)));
+        let here = samples(run, &arms.target, Arm::Target);
+        let of_newest = |newest: &Kept<'_>| {
+            let there: Vec<&Sample> = newest.all().filter_map(Request::sample).collect();
+            models(&here, &there)
+        };
+        findings.extend(kept.first().into_iter().flat_map(of_newest));
         findings.extend(creep(run, before.prior));
     }
-    let reference = Scored::new(arms.reference.clone(), &spec.slo, None);
+    let reference = Scored::new(arms.reference.clone(), &spec.slo);
     findings.extend(lengths(&target, &reference));
-    let failed = failures(&arms.reference);
+    let told = samples(run, &arms.reference, Arm::Reference);
+    let failed = failures(&arms.reference, &told);
     findings.extend(failed.map(|(OutcomeCount { outcome, count }, message)| Finding::ReferenceFailure {
         outcome,
         count,
@@ -97,7 +95,7 @@ fn shapes(verdict: &CheckVerdict, run: &Run, decided: &Decided<'_>) -> Option<Fi
     verdict.evidence.as_ref()?;
     let arms = decided.arms.of_scenario(verdict.check.scenario);
     let slo = &run.header.spec.slo;
-    let pairs = Pairs::of(series, &Scored::new(arms.target, slo, None), &Scored::new(arms.reference, slo, None));
+    let pairs = Pairs::of(series, &Scored::new(arms.target, slo), &Scored::new(arms.reference, slo));
     let ratio = likeness(&pairs)?;
     (ratio < UNLIKE).then_some(Finding::ShapesDiffer { metric: verdict.check.metric, ratio })
 }
@@ -157,7 +155,8 @@ fn creep(run: &Run, prior: &Prior) -> Vec<Finding> {
     let mut told = BTreeSet::new();
     let crept = spec.checks.iter().filter_map(|check| {
         let bound = check.bound.relative().filter(|bound| bound.to == Against::Baseline)?;
-        let scored: Vec<Scored<'_>> = kept.iter().map(|run| run.scored(check.scenario, &spec.slo)).collect();
+        let scored: Vec<Scored<'_>> =
+            kept.iter().map(|run| run.scored(check.scenario, spec.slo_of(check.scenario))).collect();
         let newest_first = base::comparable(check, &scored);
         let third = newest_first.len() / 3;
         if newest_first.len() < CREEP_RUNS || !told.insert((check.scenario, check.metric)) {

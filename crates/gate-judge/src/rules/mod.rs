@@ -6,16 +6,20 @@ pub(crate) mod bounds;
 pub(crate) mod cluster;
 pub(crate) mod counted;
 pub(crate) mod extreme;
+pub(crate) mod knee;
 pub(crate) mod mean;
 pub(crate) mod paired;
 pub(crate) mod point;
 pub(crate) mod quantile;
 pub(crate) mod rate;
+pub(crate) mod recovery;
 pub(crate) mod relative;
 pub(crate) mod stored;
+pub(crate) mod trend;
 
 use gate_model::{
-    Against, Aggregate, Bound, Cause, Check, Comparison, Decide, Metric, Op, Percentile, Quantity, Rule, Series,
+    Against, Aggregate, Bound, Cause, Check, Comparison, Decide, Metric, Op, PatternFacts, Percentile, Quantity, Rule,
+    Scalar, Series,
 };
 use gate_stats::tail::Tail;
 use gate_stats::{DesignEffect, Indicators, Limit, Mean, series};
@@ -50,6 +54,8 @@ pub(crate) struct Reading {
     pub(crate) upper: Option<f64>,
     /// What it was compared with, for relative bounds.
     pub(crate) comparison: Option<Comparison>,
+    /// What the pattern of load brought to light, for the rules that look for it.
+    pub(crate) pattern: Option<PatternFacts>,
     /// What it may say.
     pub(crate) says: Says,
 }
@@ -79,6 +85,7 @@ impl Reading {
             lower: None,
             upper: None,
             comparison: None,
+            pattern: None,
             says: Says::All,
         }
     }
@@ -180,8 +187,14 @@ pub(crate) fn least_count(n: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
 ///
 /// `decide: point` takes the test away from the others; `errors.*` have none to lose, and stay counted. `decide:
 /// evidence` gives one to a share that is counted; a count of failures has no share that every look could be tested by.
+///
+/// What a spike has is decided as the same metric over a whole run; growth, and what a ramp and a spike bring to light,
+/// by rules of their own, which `decide: point` takes the test away from like others.
 #[must_use]
 pub fn rule(check: &Check) -> Rule {
+    if let Metric::Spike(_) = check.metric {
+        return rule(&over_all(check));
+    }
     let rule = match &check.bound {
         Bound::Absolute(_) => by_metric(check),
         Bound::Relative(bound) => by_comparison(check, bound.to),
@@ -194,12 +207,24 @@ pub fn rule(check: &Check) -> Rule {
     }
 }
 
+/// The same check on the metric over all requests, where it is on what a spike has.
+pub(crate) fn over_all(check: &Check) -> Check {
+    let metric = match check.metric {
+        Metric::Spike(inner) => inner.metric(),
+        metric => metric,
+    };
+    Check { metric, ..check.clone() }
+}
+
 /// The rule of a metric with a fixed bound, unless `decide` says otherwise.
 fn by_metric(check: &Check) -> Rule {
     let upper = matches!(check.op, Op::Less | Op::AtMost);
     let lower = matches!(check.op, Op::Greater | Op::AtLeast);
     match check.metric {
-        Metric::Series(Series::SendLag, _) | Metric::Scalar(_) => Rule::Point,
+        Metric::Scalar(Scalar::KneeRate) => Rule::Knee,
+        Metric::Scalar(Scalar::Recovery) => Rule::Recovery,
+        Metric::Drift(_) => Rule::Trend,
+        Metric::Series(Series::SendLag, _) | Metric::Scalar(_) | Metric::Server(..) | Metric::Spike(_) => Rule::Point,
         Metric::Series(series, Aggregate::Percentile(_)) if series.is_pooled() && (upper || lower) => Rule::Cluster,
         Metric::Series(_, Aggregate::Percentile(_) | Aggregate::PercentileOfAll(_)) if upper || lower => Rule::Quantile,
         Metric::Series(_, Aggregate::Max) if upper => Rule::Extreme,
@@ -261,7 +286,10 @@ pub(crate) fn is_evidence(rule: Rule) -> bool {
         | Rule::PairedTail
         | Rule::Stored
         | Rule::StoredTail
-        | Rule::Bounds => true,
+        | Rule::Bounds
+        | Rule::Knee
+        | Rule::Recovery
+        | Rule::Trend => true,
         Rule::Counted | Rule::Point => false,
     }
 }
@@ -276,6 +304,9 @@ pub(crate) fn extends(check: &Check) -> bool {
 /// The share of requests beyond its bound that a check allows which is decided by counting them; `None` for the
 /// others, and where only the data tell it.
 pub(crate) fn allowed_share(check: &Check) -> Option<f64> {
+    if let Metric::Spike(_) = check.metric {
+        return allowed_share(&over_all(check));
+    }
     match (rule(check), check.metric) {
         (Rule::Quantile, Metric::Series(_, Aggregate::Percentile(p) | Aggregate::PercentileOfAll(p))) => {
             quantile::allowed_share(p, check.op)
@@ -299,11 +330,32 @@ pub(crate) fn read(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
         (Rule::Stored, Base::Runs(runs)) => stored::number(check, &scope.scored, runs),
         (Rule::StoredTail, Base::Runs(runs)) => stored::tail(check, &scope.scored, runs),
         (Rule::Bounds, _) => bounds::read(check, scope),
+        (Rule::Knee, _) => knee::read(check, scope),
+        (Rule::Recovery, _) => recovery::read(check, scope),
+        (Rule::Trend, _) => trend::read(check, scope),
+        // `decide: point` takes away the test, not the way the number is found.
+        (Rule::Point, _) if check.bound.absolute().is_some() && by_metric(check) != Rule::Point => {
+            untested(check, scope)
+        }
         _ => match limit(check) {
             Some(limit) => with_limit(check, &scope.scored, limit).ok_or(Cause::NoData),
             None => relative::read(check, scope),
         },
     }
+}
+
+/// The number of a pattern compared as it is; any other number by itself.
+fn untested(check: &Check, scope: &Scope<'_>) -> Result<Reading, Cause> {
+    let read = match by_metric(check) {
+        Rule::Knee => knee::read,
+        Rule::Recovery => recovery::read,
+        Rule::Trend => trend::read,
+        _ => {
+            let limit = limit(check).ok_or(Cause::NoData)?;
+            return with_limit(check, &scope.scored, limit).ok_or(Cause::NoData);
+        }
+    };
+    Ok(Reading { test: None, says: Says::All, ..read(check, scope)? })
 }
 
 /// What the rule of a fixed bound sees; `None` where the metric has no value.

@@ -1,7 +1,7 @@
 //! `X.p50` and `X.mean` against the reference: Wilcoxon's signed ranks of the pairs' log ratios; and `X.pQ` for any
 //! other Q: the exceedances of the reference's order statistic.
 
-use gate_model::{Aggregate, Cause, Check, Comparison, Metric, Outcome, Quantity, Sample, Series, With};
+use gate_model::{Aggregate, Cause, Check, Comparison, Metric, Outcome, Quantity, Request, Series, With};
 use gate_stats::{Quantile, Sorted, paired, quantile, tail};
 
 use super::{Reading, Test};
@@ -22,7 +22,7 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// Those of a series.
     pub(crate) fn of(series: Series, scored: &Scored<'_>, reference: &Scored<'_>) -> Self {
-        let value = |sample: &Sample| sample.value(series).filter(|_| sample.outcome == Outcome::Ok);
+        let value = |one: Request<'_>| one.value(series).filter(|_| one.outcome() == Outcome::Ok);
         let pairs = scored.all().zip(reference.all());
         let values: Vec<(f64, f64)> =
             pairs.filter_map(|(target, reference)| Some((value(target)?, value(reference)?))).collect();

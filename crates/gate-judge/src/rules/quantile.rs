@@ -31,12 +31,12 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>) -> Option<Reading> {
     let bound = as_limit(check.op, limit);
     let mut marks = Indicators::default();
     let mut values = Vec::new();
-    for sample in scored.all() {
-        let failed = sample.outcome != Outcome::Ok;
+    for request in scored.all() {
+        let failed = request.outcome() != Outcome::Ok;
         if failed && of_ok {
             continue;
         }
-        let Some(value) = of_all(sample, series, worst(check.op)) else { continue };
+        let Some(value) = of_all(request, series, worst(check.op)) else { continue };
         marks.push(if failed { Mark::Exceeded } else { bound.mark(value) });
         values.push(value);
     }

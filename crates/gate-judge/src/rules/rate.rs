@@ -39,7 +39,7 @@ pub(crate) fn read(check: &Check, scored: &Scored<'_>, limit: f64) -> Option<Rea
 }
 
 /// Whether the bound asks for many of the requests that are counted, rather than for few.
-fn wants_many(op: Op, limit: f64) -> bool {
+pub(crate) fn wants_many(op: Op, limit: f64) -> bool {
     match op {
         Op::Greater | Op::AtLeast => true,
         Op::Less | Op::AtMost => false,

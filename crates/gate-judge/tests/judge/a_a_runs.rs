@@ -6,7 +6,7 @@ use gate_stats::binomial;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{gate, kept, lognormal, ok, run};
+use crate::support::{gate, kept, lognormal, ok, run, section};
 
 /// Runs of a gate of 50 requests each, sent to the end, whose medians differ by this much on the log scale.
 fn runs(spec: &GateSpec, count: u64, noise: f64) -> Vec<Run> {
@@ -128,7 +128,7 @@ fn what_is_found_of_shares_and_of_largest_values_is_told() {
     let mut spec = gate(&checks, &[]);
     spec.slo.ttft = Some(gate_model::Nanos::from_secs(5));
     let found = calibrate(&runs(&spec, 4, 0.01)).unwrap();
-    let power = gate_judge::power(&spec, &[30, 50]);
+    let power = gate_judge::power(&spec, &[section(&[30, 50])]);
     let detects = |check: &str| of(&found, check).detects.unwrap();
     // All are good, so the share that is bad is what it is worse by.
     assert!((detects(checks[0]) - power[0].as_ref().unwrap().detects_share).abs() < 1e-12, "{}", detects(checks[0]));

@@ -3,8 +3,8 @@
 use gate_engine::simulate;
 
 use gate_model::{
-    Arm, CheckOutcome, EndReason, EngineParams, Faults, GateSpec, Latency, Nanos, Outcome, PLAN_SCHEMA, Plan,
-    PlannedRequest, Run, Sample, Shape, Status,
+    CheckOutcome, EndReason, EngineParams, Faults, GateSpec, Latency, Nanos, Outcome, Plan, PlannedRequest, Run,
+    Sample, Shape, Status,
 };
 use gate_stats::{Limit, Mean, binomial};
 use rand::{RngExt, SeedableRng};
@@ -30,22 +30,12 @@ fn red(spec: &GateSpec, judgings: u64, mut draw: impl FnMut(&mut ChaCha8Rng, u32
 fn engine(spec: &GateSpec, params: &EngineParams, output_tokens: u32) -> Run {
     let request = |index: u32| PlannedRequest {
         index,
-        scenario: 0,
-        arm: Arm::Target,
-        pair: None,
-        turn: 0,
         at: Nanos(SPACING.0 * i64::from(index)),
         input_tokens: 100,
         output_tokens,
+        ..PlannedRequest::default()
     };
-    let plan = Plan {
-        schema: PLAN_SCHEMA,
-        seed: params.seed,
-        scenarios: vec!["chat".to_owned()],
-        looks: vec![30, 50, 100],
-        warmup: Vec::new(),
-        requests: (0..100).map(request).collect(),
-    };
+    let plan = Plan { seed: params.seed, ..Plan::new(spec, vec![30, 50, 100], (0..100).map(request).collect()) };
     simulate(params, None, &plan, run(spec, Vec::new(), EndReason::Completed).header)
 }
 

@@ -6,7 +6,7 @@ use gate_model::{
     Reached, Run, Sample, Stamping, Verdict,
 };
 
-use crate::support::{gate, judge, ok, run};
+use crate::support::{gate, judge, ok, run, section};
 
 /// A run of 60 requests with a TTFT of 900 ms, where 300 ms went to each step before it, under this health.
 fn measured(checks: &[&str], health: Health) -> Run {
@@ -175,7 +175,7 @@ fn a_closed_loop_flatters_objectives() {
     let notes = |check: &str, pace: Pace| {
         let mut spec = gate(&[check], &[]);
         spec.load.pace = pace;
-        plan_notes(&spec, &[100]).contains(&Finding::ClosedLoop)
+        plan_notes(&spec, &[section(&[100])]).contains(&Finding::ClosedLoop)
     };
     let closed = Pace::Closed { concurrency: 4 };
     assert!(notes("attainment >= 95%", closed));

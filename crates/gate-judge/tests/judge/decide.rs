@@ -6,7 +6,7 @@ use gate_model::{
     Rule, Sample, Side, Status, Verdict, Waiver,
 };
 
-use crate::support::{check, failed, gate, judge, ok, run, run_of, slow_at};
+use crate::support::{check, failed, gate, judge, ok, run, run_of, section, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -79,7 +79,7 @@ fn confidence_changes_only_its_own_share() {
 fn confidence_changes_what_is_needed_in_the_plan() {
     let mut spec = once(required(&["ttft.p95 < 800ms", "e2e.p95 < 9s"]));
     let needed = |spec: &GateSpec| -> Vec<Option<u32>> {
-        power(spec, &[30]).iter().map(|found| found.as_ref().unwrap().violates_at[0].1).collect()
+        power(spec, &[section(&[30])]).iter().map(|found| found.as_ref().unwrap().violates_at[0].1).collect()
     };
     assert_eq!(needed(&spec), [Some(5), Some(5)]);
     spec.checks[0].confidence = 0.99;

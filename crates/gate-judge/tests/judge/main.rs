@@ -29,6 +29,10 @@ mod robustness;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod sections;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
 mod side_by_side;
 #[cfg(test)]
 mod stored;

@@ -6,7 +6,7 @@ use gate_model::{
     Usage,
 };
 
-use crate::support::{alone, failed, gate, judge, ok, run, streamed};
+use crate::support::{alone, failed, gate, judge, ok, run, section, streamed};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -142,7 +142,7 @@ fn gaps_are_proven_by_no_fewer_requests_than_other_percentiles() {
         let proven = |requests: u32| gaps_of(requests, &format!("{metric}.p95 < 50ms"), |_| 0).outcome;
         assert_eq!([30, 58, 59].map(proven), [WITHIN, WITHIN, CheckOutcome::Met]);
         let check = format!("{metric}.p95 < 50ms");
-        let notes = |requests| plan_notes(&gate(&[&check, "ttft.p50 < 1s"], &[]), &[requests]);
+        let notes = |requests| plan_notes(&gate(&[&check, "ttft.p50 < 1s"], &[]), &[section(&[requests])]);
         assert_eq!(notes(58), [Finding::CannotProve { check: check.clone(), n: 58, needed: 59 }]);
         assert_eq!(notes(59), []);
     }

@@ -5,7 +5,7 @@ use gate_model::{Decide, Decision, EndReason, GateSpec, Outcome, Prior, Referee,
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::{STARTED, failed, gate, judge, lognormal, ok, run, streamed};
+use crate::support::{STARTED, failed, gate, judge, lognormal, ok, run, section, streamed};
 
 /// The look at which the load stops; the judge finds the same there, in the whole run and in the one that was cut.
 fn agreed(spec: &GateSpec, samples: &[Sample], seed: u64) -> u32 {
@@ -23,7 +23,7 @@ fn agreed(spec: &GateSpec, samples: &[Sample], seed: u64) -> u32 {
 /// Plays the load: asks at every look, and stops where the referee says so.
 fn stopped_at(spec: &GateSpec, samples: &[Sample]) -> u32 {
     let looks = spec.load.iterations.looks();
-    let mut referee = referee(spec, &looks, STARTED, &Prior::default());
+    let mut referee = referee(spec, &section(&looks), STARTED, &Prior::default());
     for look in &looks {
         if referee.look(&samples[..*look as usize]) == Decision::Stop {
             return *look;
@@ -97,11 +97,11 @@ fn stop_is_final_and_looks_are_taken_once() {
     let spec = gate(&["ttft.p95 < 800ms"], &[]);
     let slow: Vec<Sample> = (0..100).map(|index| ok(index, 900.0, 10.0)).collect();
     let fast: Vec<Sample> = (0..100).map(|index| ok(index, 100.0, 10.0)).collect();
-    let mut one = referee(&spec, &[30, 50, 100], STARTED, &Prior::default());
+    let mut one = referee(&spec, &section(&[30, 50, 100]), STARTED, &Prior::default());
     assert_eq!(one.look(&fast[..29]), Decision::GoOn);
     assert_eq!(one.look(&fast[..30]), Decision::Stop);
     assert_eq!(one.look(&slow[..50]), Decision::Stop);
     // A look that was missed is taken with the next.
-    assert_eq!(referee(&spec, &[30, 50, 100], STARTED, &Prior::default()).look(&fast), Decision::Stop);
-    assert_eq!(referee(&spec, &[], STARTED, &Prior::default()).look(&fast), Decision::GoOn);
+    assert_eq!(referee(&spec, &section(&[30, 50, 100]), STARTED, &Prior::default()).look(&fast), Decision::Stop);
+    assert_eq!(referee(&spec, &section(&[]), STARTED, &Prior::default()).look(&fast), Decision::GoOn);
 }

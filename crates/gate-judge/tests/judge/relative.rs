@@ -7,7 +7,7 @@ use gate_model::{
     Status, Verdict, With,
 };
 
-use crate::support::{check, failed, gate, kept, ok, prior_of, run, run_of, side_by_side, slow_at};
+use crate::support::{check, failed, gate, kept, ok, prior_of, run, run_of, section, side_by_side, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -78,7 +78,7 @@ fn no_count_of_a_relative_check_is_known_beforehand() {
     let checks = ["ttft.p50 < baseline + 10%", "ttft.p95 < reference + 10%", "errors.rate <= baseline + 1pp"];
     let mut spec = gate(&checks, &[]);
     spec.checks[2].decide = Some(Decide::Evidence);
-    assert_eq!(power(&spec, &[30, 50]), vec![None; 3]);
+    assert_eq!(power(&spec, &[section(&[30, 50])]), vec![None; 3]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use gate_model::{
 };
 use proptest::prelude::*;
 
-use crate::support::{STARTED, failed, gate, kept, ok, prior_of, run, side_by_side};
+use crate::support::{STARTED, failed, gate, kept, ok, prior_of, run, section, side_by_side};
 
 fn point() -> impl Strategy<Value = Option<Nanos>> {
     proptest::option::weighted(0.8, prop_oneof![(-10_000_000_000_i64..10_000_000_000).boxed(), any::<i64>().boxed()])
@@ -183,9 +183,9 @@ proptest! {
         let text = serde_json::to_string(&verdict).unwrap();
         // Of what is no number JSON keeps nothing.
         prop_assert_eq!(serde_json::from_str::<gate_model::Verdict>(&text).unwrap(), verdict);
-        prop_assert_eq!(power(&spec, &looks).len(), CHECKS.len());
-        let _ = plan_notes(&spec, &looks);
-        let mut referee = referee(&spec, &looks, STARTED, &prior);
+        prop_assert_eq!(power(&spec, &[section(&looks)]).len(), CHECKS.len());
+        let _ = plan_notes(&spec, &[section(&looks)]);
+        let mut referee = referee(&spec, &section(&looks), STARTED, &prior);
         for end in (0..samples.len()).step_by(7) {
             let _ = referee.look(&samples[..end]);
         }

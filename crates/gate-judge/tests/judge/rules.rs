@@ -7,7 +7,7 @@ use gate_model::{
 };
 use serde_json::Value;
 
-use crate::support::{alone, check, failed, gate, judge, ok, run_of, slow_at};
+use crate::support::{alone, check, failed, gate, judge, ok, run_of, section, slow_at};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -227,7 +227,7 @@ fn tpot_is_absent_under_two_tokens() {
 #[test]
 fn only_counts_have_a_power() {
     let spec = gate(&["ttft.mean < 800ms", "icl.p95 < 50ms", "ttft.p95 < 800ms"], &["tpot.mean < 1s"]);
-    let found = power(&spec, &spec.load.iterations.looks());
+    let found = power(&spec, &[section(&spec.load.iterations.looks())]);
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, false, true, false]);
     // Three checks share the error probability, whatever their rules.
     assert_eq!(found[2].as_ref().unwrap().violates_at, [(30, Some(6)), (50, Some(8)), (100, Some(11))]);
@@ -236,7 +236,7 @@ fn only_counts_have_a_power() {
 #[test]
 fn power_gives_the_counts_and_what_they_find() {
     let spec = gate(&["ttft.p95 < 800ms", "errors.rate < 5%"], &["ttft.p50 < 100ms"]);
-    let found = power(&spec, &spec.load.iterations.looks());
+    let found = power(&spec, &[section(&spec.load.iterations.looks())]);
     let tail = found[0].as_ref().unwrap();
     assert_eq!(tail.violates_at, [(30, Some(5)), (50, Some(7)), (100, Some(10))]);
     assert_eq!(tail.proves_at_most, Some(1));
@@ -251,15 +251,15 @@ fn power_gives_the_counts_and_what_they_find() {
 fn a_plan_says_what_it_cannot_prove() {
     let spec = gate(&["e2e.p95 < 3s", "e2e.p50 < 2s"], &[]);
     let needs = |check: &str, n| Finding::CannotProve { check: check.to_owned(), n, needed: 59 };
-    assert_eq!(plan_notes(&spec, &[30, 50]), [needs("e2e.p95 < 3s", 50), Finding::OnlyEndToEnd]);
-    assert_eq!(plan_notes(&spec, &[30, 59]), [Finding::OnlyEndToEnd]);
-    assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "ttft.p50 < 1s"], &[]), &[30]), []);
-    assert_eq!(plan_notes(&gate(&["errors.rate < 5%"], &[]), &[30]), []);
-    assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "tpot.effective < 1s"], &[]), &[30]), []);
+    assert_eq!(plan_notes(&spec, &[section(&[30, 50])]), [needs("e2e.p95 < 3s", 50), Finding::OnlyEndToEnd]);
+    assert_eq!(plan_notes(&spec, &[section(&[30, 59])]), [Finding::OnlyEndToEnd]);
+    assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "ttft.p50 < 1s"], &[]), &[section(&[30])]), []);
+    assert_eq!(plan_notes(&gate(&["errors.rate < 5%"], &[]), &[section(&[30])]), []);
+    assert_eq!(plan_notes(&gate(&["e2e.p50 < 3s", "tpot.effective < 1s"], &[]), &[section(&[30])]), []);
     let mut whole = gate(&["e2e.p50 < 3s"], &[]);
-    assert_eq!(plan_notes(&whole, &[30]), [Finding::OnlyEndToEnd]);
+    assert_eq!(plan_notes(&whole, &[section(&[30])]), [Finding::OnlyEndToEnd]);
     whole.target.delivery = Delivery::Whole;
-    assert_eq!(plan_notes(&whole, &[30]), []);
+    assert_eq!(plan_notes(&whole, &[section(&[30])]), []);
 }
 
 #[test]

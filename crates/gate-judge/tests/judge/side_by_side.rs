@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::support::{STARTED, failed, gate, judge, lognormal, ok, side_by_side};
+use crate::support::{STARTED, failed, gate, judge, lognormal, ok, section, side_by_side};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -242,14 +242,14 @@ fn the_referee_and_the_judge_agree_on_pairs() {
         };
         let (target, reference) = (arm(slower), arm(1.0));
         let run = side_by_side(&spec, target, reference, EndReason::Completed);
-        let mut referee = referee(&spec, &[30, 50, 100], STARTED, &Prior::default());
+        let mut referee = referee(&spec, &section(&[30, 50, 100]), STARTED, &Prior::default());
         let stop = [30, 50, 100].into_iter().find(|look| referee.look(&run.samples[..2 * look]) == Decision::Stop);
         let verdict = judge(&run);
         assert_eq!(verdict.run.decided_at, stop.map(|at| at as u32), "{seed}");
         *stops.entry(stop.unwrap() as u32).or_default() += 1;
         // Asked with half the samples, it waits.
         assert_eq!(
-            gate_judge::referee(&spec, &[30], STARTED, &Prior::default()).look(&run.samples[..30]),
+            gate_judge::referee(&spec, &section(&[30]), STARTED, &Prior::default()).look(&run.samples[..30]),
             Decision::GoOn
         );
     }

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::support::{STARTED, check, failed, gate, kept, lognormal, ok, prior_of, run, run_of, side_by_side};
+use crate::support::{STARTED, check, failed, gate, kept, lognormal, ok, prior_of, run, run_of, section, side_by_side};
 
 const WITHIN: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Within };
 const OVER: CheckOutcome = CheckOutcome::Inconclusive { side: Side::Over };
@@ -139,7 +139,7 @@ fn stored_runs_stop_no_load_before_the_last_look() {
         let mut spec = gate(&["ttft.p50 < baseline + 10%", limit], &[]);
         spec.load.iterations = Iterations::Range { first: 30, last: 50, extend: None };
         let run = run_of(&spec, &around(140.0, 50));
-        let mut referee = gate_judge::referee(&spec, &[30, 50], STARTED, &prior);
+        let mut referee = gate_judge::referee(&spec, &section(&[30, 50]), STARTED, &prior);
         let at = [30, 50].into_iter().find(|look| referee.look(&run.samples[..*look]) == Decision::Stop).unwrap();
         let mut stopped = run;
         stopped.end.as_mut().unwrap().reason = EndReason::StoppedAtLook(at as u32);

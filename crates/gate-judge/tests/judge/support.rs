@@ -2,8 +2,8 @@
 
 use gate_model::{
     Against, Arm, BASELINE_SCHEMA, Baseline, BaselineKey, Bound, Check, CheckVerdict, Decision, EndReason, Endpoint,
-    GateSpec, Health, Importance, Iterations, Nanos, Op, Origin, Outcome, Plan, PlannedRequest, Prior, Quantity,
-    Referee, Relative, Run, RunEnd, RunHeader, Sample, Slo, Status, Target, Unit, Usage, Verdict,
+    GateSpec, Importance, Iterations, Nanos, Op, Origin, Outcome, Plan, PlannedRequest, Prior, Quantity, Referee,
+    Relative, Run, RunEnd, RunHeader, Sample, Section, Slo, Status, Target, Unit, Usage, Verdict,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -165,21 +165,7 @@ pub(crate) fn run(spec: &GateSpec, samples: Vec<Sample>, reason: EndReason) -> R
     let at = samples.iter().filter_map(|sample| sample.end).max().unwrap_or(Nanos::ZERO);
     let plan = Plan::new(spec, looks, (0..last).map(planned).collect());
     let header = RunHeader::new(spec.clone(), &plan, "0.1.0", "r", STARTED);
-    Run {
-        header,
-        warmup: Vec::new(),
-        samples,
-        end: Some(RunEnd {
-            reason,
-            sent,
-            at,
-            health: Health::default(),
-            switched_to: None,
-            reached: None,
-            epoch_unix: None,
-            reference: None,
-        }),
-    }
+    Run::new(header, Vec::new(), samples, Some(RunEnd::new(reason, sent, at)))
 }
 
 /// A run side by side that ended like this: pairs of these samples, their order within the pair in turn.
@@ -195,6 +181,12 @@ pub(crate) fn side_by_side(spec: &GateSpec, target: Vec<Sample>, reference: Vec<
     let mut spec = spec.clone();
     spec.reference.get_or_insert_with(|| Target::new(Endpoint::Sim(Box::default())));
     run(&spec, samples, reason)
+}
+
+/// The one section of a gate without scenarios that is judged at these looks.
+pub(crate) fn section(looks: &[u32]) -> Section {
+    let spec = gate(&[], &[]);
+    Section::of_plan(&spec, &Plan::new(&spec, looks.to_vec(), Vec::new()))
 }
 
 /// A run kept as a baseline.
@@ -215,7 +207,7 @@ pub(crate) fn prior_of(ttfts: &[Vec<f64>]) -> Prior {
 
 /// Where the referee stops a run that has these samples in the end.
 fn stopped(spec: &GateSpec, looks: &[u32], samples: &[Sample]) -> EndReason {
-    let mut referee = gate_judge::referee(spec, looks, STARTED, &Prior::default());
+    let mut referee = gate_judge::referee(spec, &section(looks), STARTED, &Prior::default());
     let until = |look: u32| (look * spec.arms()) as usize;
     let reached = looks.iter().filter(|look| samples.len() >= until(**look));
     let stop = reached.into_iter().find(|look| referee.look(&samples[..until(**look)]) == Decision::Stop);

@@ -9,11 +9,14 @@ use std::time::Duration;
 use gate_load::{Load, LoadError, Progress, ProxyEnv, Remote, Stop, Trust};
 use gate_model::{
     Arm, CountTokens, Decision, Endpoint, GateSpec, Message, Nanos, Plan, PlannedRequest, Prompt, Prompts, Redactor,
-    Referee, Role, Run, RunHeader, Sample, Secret, Target, Timeouts,
+    Referee, Role, Run, RunHeader, Sample, Secret, Spent, Target, Timeouts,
 };
 
 /// How long a test may take before it counts as hanging.
 const GUARD: Duration = Duration::from_secs(60);
+
+/// What is lost for good with a sample.
+pub(crate) type Lost = Box<dyn FnMut(&Sample) -> Option<String> + Send>;
 
 /// A load to be run.
 pub(crate) struct Bench {
@@ -29,6 +32,10 @@ pub(crate) struct Bench {
     pub(crate) stop: Stop,
     /// What the referee says at each look; it goes on where it has nothing to say.
     pub(crate) decisions: Vec<Decision>,
+    /// What it says of each sample.
+    pub(crate) lost: Lost,
+    pub(crate) spent: Spent,
+    pub(crate) start_at: Option<Nanos>,
     /// Called with each progress, in words.
     pub(crate) observe: Box<dyn FnMut(&Progress<'_>) + Send>,
     pub(crate) journal: Box<dyn Write + Send>,
@@ -87,14 +94,14 @@ impl Numbered {
 }
 
 impl Prompts for Numbered {
-    fn measured(&self, request: &PlannedRequest) -> Prompt {
+    fn measured(&self, request: &PlannedRequest, answers: &[String]) -> Prompt {
         self.note(Asked::Measured(request.index));
-        numbered("measured", request)
+        numbered("measured", request, answers)
     }
 
     fn warmup(&self, request: &PlannedRequest) -> Prompt {
         self.note(Asked::Warmup(request.index));
-        numbered("warmup", request)
+        numbered("warmup", request, &[])
     }
 
     fn fit(&self, counted: &[(u32, u64)]) {
@@ -102,22 +109,34 @@ impl Prompts for Numbered {
     }
 }
 
-/// Both requests of a pair say the same.
-fn numbered(kind: &str, request: &PlannedRequest) -> Prompt {
+/// Both requests of a pair say the same. A later turn says so after what was said and answered before.
+fn numbered(kind: &str, request: &PlannedRequest, answers: &[String]) -> Prompt {
     let number = request.pair.unwrap_or(request.index);
-    Prompt { messages: vec![Message { role: Role::User, text: format!("{kind}-{number}.") }] }
+    assert_eq!(answers.len(), usize::from(request.turn));
+    let mut messages = Vec::new();
+    for (turn, answer) in answers.iter().enumerate() {
+        messages.push(Message::new(Role::User, format!("turn {turn}")));
+        messages.push(Message::new(Role::Assistant, answer));
+    }
+    messages.push(Message::new(Role::User, format!("{kind}-{number}.")));
+    Prompt { messages }
 }
 
 struct Scripted {
     decisions: std::vec::IntoIter<Decision>,
     looks: Vec<usize>,
+    lost: Lost,
 }
 
 impl Referee for Scripted {
     fn look(&mut self, samples: &[Sample]) -> Decision {
-        assert!(samples.iter().enumerate().all(|(place, sample)| sample.index as usize == place));
+        assert!(samples.is_sorted_by(|one, other| one.index < other.index));
         self.looks.push(samples.len());
         self.decisions.next().unwrap_or(Decision::GoOn)
+    }
+
+    fn lost(&mut self, sample: &Sample) -> Option<String> {
+        (self.lost)(sample)
     }
 }
 
@@ -143,6 +162,9 @@ impl Bench {
             counter: None,
             stop: Stop::new(),
             decisions: Vec::new(),
+            lost: Box::new(|_| None),
+            spent: Spent::default(),
+            start_at: None,
             observe: Box::new(|_| {}),
             journal: Box::new(io::sink()),
         }
@@ -159,6 +181,7 @@ impl Bench {
         self.spec.reference = Some(Target { endpoint: Endpoint::Url(base.to_owned()), ..self.spec.target.clone() });
         self.reference = Some(Remote { base: base.parse().unwrap(), socket: None, trust: Trust::default() });
         self.plan.requests = paired(&self.plan.requests, |pair| pair % 2 == 1);
+        self.plan.whole *= 2;
         self.plan.warmup = paired(&self.plan.warmup, |_| false);
         self
     }
@@ -204,6 +227,9 @@ impl Bench {
             counter,
             stop,
             decisions,
+            lost,
+            spent,
+            start_at,
             mut observe,
             mut journal,
         } = self;
@@ -213,7 +239,7 @@ impl Bench {
         let targets = [Some(&spec.target), spec.reference.as_ref()].into_iter().flatten();
         let mut redactor = Redactor::new(targets.flat_map(secrets));
         redactor.add(&proxies.secrets());
-        let mut referee = Scripted { decisions: decisions.into_iter(), looks: Vec::new() };
+        let mut referee = Scripted { decisions: decisions.into_iter(), looks: Vec::new(), lost };
         let load = Load {
             header: RunHeader::new(spec, &plan, "0.0.0", "test", "2026-01-01T00:00:00Z"),
             target: Remote { base: base.parse().unwrap(), socket, trust },
@@ -224,6 +250,8 @@ impl Bench {
             counter,
             referee: &mut referee,
             redactor: &redactor,
+            spent,
+            start_at,
             journal: Some(Box::new(&mut both)),
             stop,
         };

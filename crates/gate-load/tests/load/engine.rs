@@ -21,6 +21,7 @@ fn params(faults: Faults) -> EngineParams {
 fn expected(fate: Fate) -> Outcome {
     match fate {
         Fate::Complete | Fate::SlowHeaders => Outcome::Ok,
+        Fate::Http401 => Outcome::Http4xx,
         Fate::Http429 => Outcome::Http429,
         Fate::Http500 => Outcome::Http5xx,
         Fate::StreamError => Outcome::StreamError,
@@ -44,6 +45,7 @@ fn outcomes_are_what_the_engine_did() {
     let faults = Faults {
         http_429: 0.1,
         http_500: 0.1,
+        http_401: 0.0,
         stream_error: 0.1,
         stall: 0.1,
         reset: 0.1,
@@ -82,6 +84,6 @@ fn tokens_are_what_the_engine_sent() {
         for (seen, written) in sample.token_times.iter().zip(&writes) {
             assert!(*seen - sample.start.unwrap() >= *written - request.arrived, "{sample:?}\n{request:?}");
         }
-        assert!(sample.sent.is_some() && sample.first_token < sample.last_token);
+        assert!(sample.sent.is_some() && sample.first_token < sample.last_token, "{sample:?}\n{request:?}");
     }
 }

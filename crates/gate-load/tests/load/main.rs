@@ -1,11 +1,15 @@
 //! Loads against servers that are scripted byte by byte.
 
 #[cfg(test)]
+mod aborts;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod certificates;
 #[cfg(test)]
 mod connections;
+#[cfg(test)]
+mod conversations;
 #[cfg(test)]
 mod delivery;
 #[cfg(test)]
@@ -34,6 +38,8 @@ mod proxies;
 mod readiness;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod sections;
 #[cfg(test)]
 mod server;
 #[cfg(test)]

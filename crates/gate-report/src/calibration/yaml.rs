@@ -133,6 +133,11 @@ fn spelled(metric: Metric, op: Op, limit: Quantity) -> Option<String> {
         Unit::PerSecond => (limit.value, "/s"),
         Unit::TokensPerSecond => (limit.value, "tok/s"),
         Unit::Count => (limit.value, ""),
+        Unit::PerHour => (limit.value * 100.0, "%/h"),
+        Unit::Dollars => (limit.value, "$"),
+        Unit::Bytes if limit.value < 1_048_576.0 => (limit.value / 1024.0, "KiB"),
+        Unit::Bytes if limit.value < 1_073_741_824.0 => (limit.value / 1_048_576.0, "MiB"),
+        Unit::Bytes => (limit.value / 1_073_741_824.0, "GiB"),
     };
     let whole = matches!(metric, Metric::ErrorCount(_));
     if op == Op::Equal || !(scaled.is_finite() && scaled >= 0.0) {
@@ -150,5 +155,6 @@ fn spelled(metric: Metric, op: Op, limit: Quantity) -> Option<String> {
     };
     let text = format!("{:.decimals$}", steps * step);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    Some(format!("{text}{unit}"))
+    // The sign of dollars stands before them.
+    Some(if unit == "$" { format!("${text}") } else { format!("{text}{unit}") })
 }

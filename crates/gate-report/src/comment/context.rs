@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use super::room::Room;
 use crate::command::command;
-use crate::facts::{facts, listing};
+use crate::facts::{facts, listing, tables};
 use crate::layout::{counted, listed};
 use crate::words::{
     SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, finding_sentence,
-    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, needs_reason, outcome_word,
-    power_sentences, reasons, report_only, rule_sentence, seen_figure, status_word, verdict_word, waiver,
+    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, needs_reason, of_scenario,
+    outcome_word, power_sentences, reasons, report_only, rule_sentence, scenario_name, seen_figure, status_word,
+    verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.
@@ -46,11 +47,13 @@ struct Gate {
     failures: Vec<String>,
     loud: Vec<String>,
     compared: bool,
+    several: bool,
     rows: Vec<Row>,
     rows_left_out: usize,
     reasons: Vec<Reason>,
     findings: Vec<String>,
     facts: Option<String>,
+    tables: Vec<(&'static str, String)>,
     comparisons: Vec<(String, String)>,
     rules: Vec<String>,
     power: Vec<(String, String)>,
@@ -62,6 +65,7 @@ struct Gate {
 
 #[derive(Clone, Serialize)]
 struct Row {
+    scenario: Option<String>,
     metric: String,
     required: String,
     marks: Vec<String>,
@@ -135,14 +139,16 @@ impl Gate {
             failures: failures(verdict),
             loud: warnings(verdict),
             compared: verdict.checks.iter().any(|check| comparison(check).is_some()),
-            rows: verdict.checks.iter().map(Row::new).collect(),
+            several: verdict.run.scenarios.len() > 1,
+            rows: verdict.checks.iter().map(|check| Row::new(verdict, check)).collect(),
             rows_left_out: 0,
-            reasons: reasons(verdict).into_iter().map(Reason::new).collect(),
+            reasons: reasons(verdict).into_iter().map(|reason| Reason::new(verdict, reason)).collect(),
             findings: further_findings(verdict)
                 .into_iter()
                 .filter_map(|(finding, words)| (!is_loud(finding)).then_some(words))
                 .collect(),
             facts: Some(listing(facts(verdict))),
+            tables: tables(verdict),
             comparisons: verdict.checks.iter().filter_map(compared).collect(),
             rules: rules(verdict),
             power: verdict.checks.iter().filter_map(power).collect(),
@@ -161,6 +167,7 @@ impl Gate {
             details_left_out: lengths.iter().map(|length| length.saturating_sub(room.details)).sum(),
             facts: self.facts.clone().filter(|_| room.details > 0),
             command: self.command.clone().filter(|_| room.details > 0),
+            tables: self.tables.iter().filter(|_| room.details > 0).cloned().collect(),
             ..self.clone()
         };
         cut.failures.truncate(room.rows);
@@ -175,12 +182,13 @@ impl Gate {
 }
 
 impl Row {
-    fn new(verdict: &CheckVerdict) -> Self {
+    fn new(gate: &Verdict, verdict: &CheckVerdict) -> Self {
         let check = &verdict.check;
         let evidence = verdict.evidence.as_ref();
         let comparison = comparison(verdict);
         let change = comparison.map(|comparison| change_cell(verdict, comparison));
         Self {
+            scenario: scenario_name(gate, check.scenario),
             metric: check.metric.to_string(),
             required: format!("{} {}", check.op.symbol(), check.bound_text),
             marks: marks(check).collect(),
@@ -204,9 +212,9 @@ fn unbroken(text: &str) -> String {
 
 impl Reason {
     /// One cause of very many checks names the first of them.
-    fn new((sentence, checks): (String, Vec<&CheckVerdict>)) -> Self {
+    fn new(gate: &Verdict, (sentence, checks): (String, Vec<&CheckVerdict>)) -> Self {
         let placed = checks.iter().take(PLACED).map(|verdict| PlacedCheck {
-            check: check_label(&verdict.check),
+            check: of_scenario(gate, verdict) + &check_label(&verdict.check),
             place: verdict.check.place().map(|place| format!("{}:{}", place.file, place.line)),
         });
         Self { checks: placed.collect(), more: checks.len().saturating_sub(PLACED), sentence }

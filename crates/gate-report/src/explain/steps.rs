@@ -1,5 +1,6 @@
 //! `gate explain CHECK --run RUN`: what a rule computes on a run, step by step.
 
+mod patterns;
 mod rules;
 
 use gate_model::{CheckOutcome, CheckVerdict, Evidence, Importance, Look, Rule, Shared, Side, Verdict};
@@ -7,7 +8,7 @@ use gate_model::{CheckOutcome, CheckVerdict, Evidence, Importance, Look, Rule, S
 use crate::escape;
 use crate::layout::{counted, wrap};
 use crate::words::{
-    beside, capitalised, check_label, grouped, is_tested, judged, outcome_sentence, percent, probability,
+    beside, capitalised, check_label, grouped, is_tested, judged, of_scenario, outcome_sentence, percent, probability,
     rule_sentence, waiver,
 };
 
@@ -17,7 +18,8 @@ pub fn explain_check(verdict: &Verdict, check: usize) -> String {
     let Some(check) = verdict.checks.get(check) else {
         return format!("this verdict has {} checks, and none of number {check}\n", verdict.checks.len());
     };
-    let label = wrap("", 2, &escape::terminal(&check_label(&check.check)));
+    let label = of_scenario(verdict, check) + &check_label(&check.check);
+    let label = wrap("", 2, &escape::terminal(&label));
     let result = wrap("", 0, &escape::terminal(&outcome_sentence(check)));
     let rule = wrap("", 0, &format!("{}.", capitalised(rule_sentence(check.rule, check.check.decide))));
     let mut text = format!("{label}\n{result}\n{rule}");
@@ -169,7 +171,10 @@ fn conclusion(verdict: &Verdict, check: &CheckVerdict, evidence: &Evidence) -> S
     let waived = waived.then(|| format!(" It is waived{}, so nothing follows from that.", waiver(&check.check)));
     let preferred = check.check.importance == Importance::Preferred;
     let preferred = preferred.then(|| " The check is preferred: it never breaks the build.".to_owned());
-    let at = verdict.run.decided_at.map(|at| format!(", at {} requests", grouped(at))).unwrap_or_default();
+    // Where scenarios run one after another, each is decided at a look of its own.
+    let part = verdict.run.parts.iter().find(|part| part.scenario == check.check.scenario);
+    let decided_at = part.map_or(verdict.run.decided_at, |part| part.decided_at);
+    let at = decided_at.map(|at| format!(", at {} requests", grouped(at))).unwrap_or_default();
     let more: String = [needed, waived, preferred].into_iter().flatten().collect();
     format!("The outcome{at}: {because}.{more}")
 }

@@ -1,44 +1,105 @@
 //! The facts of a plan, a line each.
 
 use gate_model::{
-    Arrivals, BaselineFrom, BaselineSpec, Cache, Clock, Connections, Delivery, Endpoint, Fault, Http, Iterations,
-    Latency, Load, OutputLength, Pace, Plan, PromptSpec, Quantity, Roots, Target, Tls, TokenPolicy,
+    BaselineFrom, BaselineSpec, Budget, Delivery, Endpoint, Fault, Latency, Nanos, Prices, Quantity, Roots, Target,
+    Tls, Unit,
 };
 
-use super::PlanView;
-use crate::facts::{long_time, overrides};
+use super::{PlanTotals, PlanView};
+use crate::facts::overrides;
 use crate::layout::{counted, listed};
-use crate::words::{figure, grouped, number, percent};
+use crate::words::{figure, grouped, number, percent, span};
 
-/// Tokens a plan asks for at most.
-pub(super) struct Tokens {
-    /// Input tokens.
-    pub(super) input: u64,
-    /// Output tokens.
-    pub(super) output: u64,
-}
-
-/// The facts with their names; what has nothing to say is empty.
-pub(super) fn facts(view: &PlanView<'_>) -> [(&'static str, String); 15] {
+/// The facts of the gate as a whole, with their names; what has nothing to say is empty.
+pub(super) fn facts(view: &PlanView<'_>) -> Vec<(&'static str, String)> {
     let spec = view.spec;
     let of_reference = |fact: fn(&Target) -> String| spec.reference.as_ref().map(fact).unwrap_or_default();
-    [
+    vec![
         ("spec", spec.file.clone()),
         ("target", target(&spec.target)),
         ("engine", engine(&spec.target)),
         ("tls", tls(&spec.target.tls)),
+        ("metrics", spec.target.metrics.clone().unwrap_or_default()),
         ("reference", of_reference(target)),
         ("its engine", of_reference(engine)),
         ("its tls", of_reference(|target| tls(&target.tls))),
-        ("load", load(view)),
-        ("client", client(&spec.load)),
-        ("prompts", prompts(&spec.prompts)),
-        ("requests", requests(view)),
-        ("time", time(view)),
-        ("tokens", tokens_text(view.plan)),
+    ]
+}
+
+/// What stands after the sections: what they may use up, what they are compared with, and what flags changed.
+pub(super) fn kept(view: &PlanView<'_>) -> Vec<(&'static str, String)> {
+    let spec = view.spec;
+    vec![
+        ("worst case", worst(view)),
+        ("budget", budget(&spec.budget)),
         ("baseline", if spec.needs_baseline() { baseline(&spec.baseline) } else { String::new() }),
         ("set by flags", overrides(&spec.overrides)),
     ]
+}
+
+/// What several sections come to, one after another.
+pub(super) fn several(view: &PlanView<'_>) -> Vec<(&'static str, String)> {
+    let lasts = view.sections().map(|section| section.lasts()).try_fold(Nanos::ZERO, |sum, one| Some(sum + one?));
+    let lasts = match lasts {
+        Some(lasts) => format!("about {}, without warm-up and the last answers of each", round(lasts)),
+        None => "as long as the answers take".to_owned(),
+    };
+    vec![("time", lasts)]
+}
+
+/// A time of minutes without its seconds, and one of hours without its minutes.
+fn round(time: Nanos) -> String {
+    const MINUTE: i64 = 60_000_000_000;
+    match time.0 / MINUTE {
+        0..10 => span(time),
+        10..120 => span(Nanos((time.0 + MINUTE / 2) / MINUTE * MINUTE)),
+        _ => format!("{} h", number((time.as_secs_f64() / 360.0).round() / 10.0)),
+    }
+}
+
+/// What everything together uses up at most, where that is bounded, has a price, or is of several sections.
+fn worst(view: &PlanView<'_>) -> String {
+    let spec = view.spec;
+    let PlanTotals { requests, input_tokens, output_tokens, cost } = view.totals;
+    if !(spec.budget.is_given() || cost.is_some() || view.plans.len() > 1) {
+        return String::new();
+    }
+    let count = |count: u64| Quantity::count(count as f64).to_string();
+    let arms = if spec.reference.is_some() { "warm-up and both arms included" } else { "warm-up included" };
+    let priced = cost.map(|cost| {
+        let prices = spec.prices.as_ref().map(prices).unwrap_or_default();
+        format!("; {}{prices}", dollars(cost))
+    });
+    format!(
+        "{} requests, {arms}; {} tokens in and {} out{}",
+        count(requests),
+        count(input_tokens),
+        count(output_tokens),
+        priced.unwrap_or_default()
+    )
+}
+
+fn dollars(value: f64) -> String {
+    figure(Quantity { value, unit: Unit::Dollars })
+}
+
+/// ` at $0.15 in, $0.08 in from a cache and $0.60 out per million tokens`.
+fn prices(prices: &Prices) -> String {
+    let cached = prices.cached_input.map(|cached| format!(", {} in from a cache", dollars(cached))).unwrap_or_default();
+    format!(" at {} in{cached} and {} out per million tokens", dollars(prices.input), dollars(prices.output))
+}
+
+/// What a run may use up.
+fn budget(budget: &Budget) -> String {
+    let count = |count: u64, noun: &str| format!("{} {noun}", Quantity::count(count as f64));
+    let parts = [
+        budget.requests.map(|requests| count(requests, "requests")),
+        budget.input_tokens.map(|tokens| count(tokens, "tokens in")),
+        budget.output_tokens.map(|tokens| count(tokens, "tokens out")),
+        budget.cost.map(dollars),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("{} at most: no more is sent then", listed(&parts, "and")) }
 }
 
 fn target(target: &Target) -> String {
@@ -68,115 +129,6 @@ pub(super) fn endpoint(target: &Target) -> &str {
         Endpoint::Url(url) => url,
         Endpoint::Sim(_) => "sim",
     }
-}
-
-fn load(view: &PlanView<'_>) -> String {
-    let arrivals = match view.spec.load.arrivals {
-        Arrivals::Poisson => "Poisson arrivals",
-        Arrivals::Constant => "constant arrivals",
-    };
-    let pace = match view.spec.load.pace {
-        Pace::Open { rate, cap } => {
-            let cap = cap.map(|cap| format!(", at most {} at once, and waiting for a slot counts", grouped(cap)));
-            format!("open loop, {}/s, {arrivals}{}", number(rate.0), cap.unwrap_or_default())
-        }
-        Pace::Closed { concurrency } => {
-            let requests = view.plan.requests.len();
-            let all = (concurrency as usize > requests)
-                .then(|| format!(" (at most {requests} are ever open: all of them from the start)"));
-            format!("closed loop, {} at once{}", grouped(concurrency), all.unwrap_or_default())
-        }
-    };
-    format!("{pace}, seed {}", view.plan.seed)
-}
-
-/// What sends and reads.
-fn client(load: &Load) -> String {
-    let connections = match load.connections {
-        Connections::Pooled => "connections are kept open",
-        Connections::Fresh => "a new connection for each request",
-    };
-    let http = match load.http {
-        Http::Auto => "HTTP version as the server chooses",
-        Http::One => "HTTP/1.1",
-        Http::Two => "HTTP/2",
-    };
-    let clock = match load.clock {
-        Clock::Auto => "the kernel's clock where it works",
-        Clock::Kernel => "the kernel's clock",
-        Clock::User => "the client's own clock",
-    };
-    format!("{connections}, {http}, {clock}, {}", counted(load.workers as usize, "worker"))
-}
-
-fn requests(view: &PlanView<'_>) -> String {
-    let warmup = counted(view.plan.warmup.len(), "warm-up request");
-    let pairs = if view.spec.reference.is_some() {
-        "; each is a pair with one prompt, a request to each arm, in random order"
-    } else {
-        ""
-    };
-    let judged = match view.spec.load.iterations {
-        Iterations::Fixed(count) => format!("{} measured, judged once", grouped(count)),
-        Iterations::Range { first, last, extend } => {
-            let further = extend.filter(|extend| *extend > last).map(|extend| {
-                format!(
-                    "; goes on to {} only where a required check is seen over its limit and not proven",
-                    grouped(extend)
-                )
-            });
-            let (first, last) = (grouped(first), grouped(last));
-            format!("{first} to {last} measured, judged at {first} and {last}{}", further.unwrap_or_default())
-        }
-    };
-    format!("{warmup}, then {judged}{pairs}")
-}
-
-/// When each look's last request is due. In a closed loop that is when earlier ones have ended.
-fn time(view: &PlanView<'_>) -> String {
-    if view.spec.load.pace.rate().is_none() {
-        return "as long as the answers take".to_owned();
-    }
-    let plan = view.plan;
-    let noun = if view.spec.reference.is_some() { "pair" } else { "request" };
-    let due = plan.looks.iter().filter_map(|look| {
-        let sent = (*look as usize).checked_mul(view.spec.arms() as usize)?;
-        let last = plan.requests.get(sent.checked_sub(1)?)?;
-        Some(format!("{} for {}", long_time(last.at), counted(*look as usize, noun)))
-    });
-    let due = due.collect::<Vec<_>>();
-    if due.is_empty() { String::new() } else { format!("{}, after warm-up", listed(&due, "or")) }
-}
-
-/// What the whole plan asks for, warm-up included.
-pub(super) fn tokens(plan: &Plan) -> Tokens {
-    let all = || plan.warmup.iter().chain(&plan.requests);
-    Tokens {
-        input: all().map(|request| u64::from(request.input_tokens)).sum(),
-        output: all().map(|request| u64::from(request.output_tokens)).sum(),
-    }
-}
-
-fn tokens_text(plan: &Plan) -> String {
-    let Tokens { input, output } = tokens(plan);
-    let grouped = |count: u64| Quantity::count(count as f64).to_string();
-    format!("about {} in and at most {} out, if every request is sent", grouped(input), grouped(output))
-}
-
-/// Where prompts come from and what they do to a prefix cache.
-fn prompts(prompts: &PromptSpec) -> String {
-    let source = prompts.file.as_ref().map_or_else(|| "built-in prose".to_owned(), |file| format!("from {file}"));
-    let cache = match prompts.cache {
-        Cache::Bust => "no prefix shared",
-        Cache::Warm => "a warm prefix cache is meant",
-    };
-    let system =
-        prompts.system.as_ref().map(|system| format!("a system prompt of {} characters", system.chars().count()));
-    let exact = (prompts.output == OutputLength::Exact).then(|| "outputs go on to the planned length".to_owned());
-    let tokenizer = prompts.tokenizer.as_ref().map(|file| format!("tokens without usage counted by {file}"));
-    let estimate = (prompts.tokens == TokenPolicy::AcceptEstimate).then(|| "estimated tokens are accepted".to_owned());
-    let parts = [Some(source), Some(cache.to_owned()), system, exact, tokenizer, estimate];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How the server's certificate is checked, where that is not the usual way.
@@ -209,6 +161,25 @@ fn engine(target: &Target) -> String {
     parts.extend(
         (params.buffer_bytes > 0).then(|| format!("streams held back by {} bytes", grouped(params.buffer_bytes))),
     );
+    parts.extend(params.slots.map(|slots| format!("serves {} at once", grouped(slots))));
+    parts.extend(params.prefill.map(|tokens| format!("reads prompts at {} tok/s", number(tokens))));
+    parts.extend(
+        params
+            .prefix_cache
+            .map(|cache| format!("caches {} blocks of {} tokens", grouped(cache.blocks), grouped(cache.block_tokens))),
+    );
+    parts.extend(params.scaling.map(|scaling| {
+        format!(
+            "gets {} more slots, up to {}, {} after {} wait",
+            grouped(scaling.step),
+            grouped(scaling.max_slots),
+            span(scaling.cold_start),
+            grouped(scaling.queue)
+        )
+    }));
+    let drifts = [("ttft", params.drift.ttft), ("tpot", params.drift.tpot), ("memory", params.drift.memory)];
+    let drifts = drifts.into_iter().filter(|(_, share)| *share != 0.0);
+    parts.extend(drifts.map(|(what, share)| format!("{what} grows by {} an hour", percent(share))));
     parts.extend(params.dies_after.map(|count| format!("dies after {}", counted(count as usize, "request"))));
     parts.join(", ")
 }

@@ -1,6 +1,6 @@
 //! Why a check could not be measured, and why a run ended.
 
-use gate_model::{Cause, EndReason, Nanos, OutcomeCount, Quantity};
+use gate_model::{Cause, EndReason, Nanos, OutcomeCount, Quantity, RAW_LIMIT};
 
 use super::{figure, grouped, number, percent};
 use crate::facts::long_time;
@@ -10,6 +10,15 @@ const CHECK_TARGET: &str = "check that the server runs and that `target.url` is 
 
 /// Of an open loop the one, of a closed one the other.
 pub(super) const LOWER_LOAD: &str = "lower `load.rps` or `load.concurrency`";
+
+/// What is said first of a run that its own rules ended.
+pub(super) const STOPPED: &str = "stopped early:";
+
+/// Budgets that long answers use up.
+const OF_ANSWERS: [&str; 2] = ["budget.output_tokens", "budget.cost"];
+
+/// What the load advises after a refusal for too many requests.
+const LOWER_RATE: &str = "; lower `load.rps`";
 
 /// What the load says of a target that it waited for in vain.
 const WAITED: &str = "not ready within";
@@ -71,7 +80,11 @@ pub fn cause_sentence(cause: &Cause) -> String {
                                    `prompts.tokenizer`, or say `prompts.tokens: accept_estimate`"
             .to_owned(),
         Cause::Buffered { share } => buffered(*share),
-        Cause::Interrupted => "the run was interrupted before its first look".to_owned(),
+        Cause::Interrupted => {
+            "the run was interrupted before enough of it was there to judge (its first look): run it \
+                               again, and let it come to its end"
+                .to_owned()
+        }
         Cause::ReferenceTooFewOk { ok, needed } => format!(
             "only {} of the reference's requests {} ok, and a comparison needs {}: raise `load.iterations`, or see how \
              others failed",
@@ -88,6 +101,33 @@ pub fn cause_sentence(cause: &Cause) -> String {
         Cause::NoScenario(name) => format!(
             "the scenario `{}` that the bound is a share of is not in the run: name one of `scenarios`",
             super::baseline::name(name)
+        ),
+        Cause::NotScraped { message: Some(message) } => format!(
+            "the server's own metrics could not be read ({}): check that `target.metrics` is the address of its \
+             Prometheus metrics",
+            quoted(message)
+        ),
+        Cause::NotScraped { message: None } => "the server's own metrics were read, and this one has no value among \
+                                                them: see there what the server calls it, whether it has one, and \
+                                                write that name"
+            .to_owned(),
+        Cause::PatternTooShort { phase, seen, needed } => format!(
+            "there is too little {} to tell anything by: {} where {} are needed; make `load.pattern` longer there, or \
+             raise its rate",
+            super::baseline::name(phase),
+            grouped(*seen),
+            grouped(*needed)
+        ),
+        Cause::Uncounted { requests } => format!(
+            "the server did not count the tokens of {}, so what {} is not known: make it send `usage`, or bound \
+             `budget.requests` instead",
+            counted(usize::try_from(*requests).unwrap_or(usize::MAX), "request"),
+            if *requests == 1 { "it used up" } else { "they used up" }
+        ),
+        Cause::NotKept => format!(
+            "a run of more than {} requests keeps no times between tokens: check `tpot` or `stall` instead, or send \
+             fewer",
+            grouped(RAW_LIMIT)
         ),
     }
 }
@@ -126,6 +166,40 @@ pub fn end_reason(reason: &EndReason) -> String {
         EndReason::ClientExhausted(what) => {
             format!("{}, which says nothing of the target: raise that limit, or {LOWER_LOAD}", quoted(what))
         }
+        EndReason::BudgetSpent { key, limit } => {
+            // What is asked for bounds only these.
+            let longer = if OF_ANSWERS.contains(&key.as_str()) {
+                "; where answers are longer than asked for, the server may ignore the length asked for"
+            } else {
+                ""
+            };
+            format!(
+                "{STOPPED} the next request could have used up more than `{key}` allows, {limit}: raise it, or send fewer \
+                 or shorter requests{longer}"
+            )
+        }
+        EndReason::Lost { check } => format!(
+            "{STOPPED} `{}` could no longer be kept, whatever was still to come (`abort.lost: false` sends all of it)",
+            quoted(check).replace('`', "'")
+        ),
+        EndReason::Unreachable { count, message } => with_remedy(
+            format!(
+                "{STOPPED} {} one after another found no connection (`abort.connection_failures`); the last: {}",
+                counted(*count as usize, "request"),
+                quoted(message)
+            ),
+            CHECK_TARGET,
+        ),
+        EndReason::Quota(what) => format!(
+            "{STOPPED} the server gives no more for a long time ({}): wait until it does, have the quota raised, or send \
+             less",
+            // What is said of a single refusal is no way out here.
+            quoted(what.split_once(LOWER_RATE).map_or(what, |(seen, _)| seen))
+        ),
+        EndReason::Unauthorized(what) => with_remedy(
+            format!("{STOPPED} the server took no credentials any more ({})", quoted(what)),
+            "check that `target.key` is still valid",
+        ),
     }
 }
 
@@ -219,6 +293,27 @@ mod tests {
         assert!(too_few_pairs(20, 30).starts_with("only 20 pairs were ok in both arms, and a comparison needs 30"));
         assert!(too_few_pairs(1, 30).starts_with("only 1 pair was ok"));
         assert!(!too_few_pairs(0, 30).contains("load.iterations"));
+    }
+
+    #[test]
+    fn a_spent_budget_names_answers_that_are_longer_than_asked() {
+        let sentence = |key: &str| end_reason(&EndReason::BudgetSpent { key: key.to_owned(), limit: "9".to_owned() });
+        assert!(
+            sentence("budget.output_tokens")
+                .ends_with("; where answers are longer than asked for, the server may ignore the length asked for")
+        );
+        assert!(sentence("budget.requests").ends_with("or send fewer or shorter requests"));
+    }
+
+    #[test]
+    fn a_quota_has_one_remedy() {
+        let seen = "the server says to come back in 60 s: the server answered 429 Too Many Requests: slow down; lower \
+                    `load.rps`, or raise the quota";
+        assert_eq!(
+            end_reason(&EndReason::Quota(seen.to_owned())),
+            "stopped early: the server gives no more for a long time (the server says to come back in 60 s: the server \
+             answered 429 Too Many Requests: slow down): wait until it does, have the quota raised, or send less"
+        );
     }
 
     #[test]

@@ -176,6 +176,9 @@ pub(crate) fn rule_name(rule: Rule) -> Option<&'static str> {
         Rule::Stored => Some("STORED"),
         Rule::StoredTail => Some("STORED-TAIL"),
         Rule::Bounds => Some("BOUNDS"),
+        Rule::Knee => Some("KNEE"),
+        Rule::Recovery => Some("RECOVERY"),
+        Rule::Trend => Some("TREND"),
         Rule::Quantile | Rule::Rate | Rule::Counted | Rule::Extreme | Rule::Point | Rule::Mean | Rule::Cluster => None,
     }
 }

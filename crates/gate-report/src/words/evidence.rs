@@ -3,7 +3,7 @@
 use gate_model::{Aggregate, Check, CheckOutcome, CheckVerdict, Decide, ErrorKind, Evidence, Metric, Op, Rule, Side};
 
 use super::number::beside;
-use super::{compared, figure, grouped, judged, number, percent};
+use super::{compared, figure, grouped, judged, number, pattern, percent, whole};
 
 /// Why the rule decided as it did, for a report with room for it.
 #[must_use]
@@ -27,7 +27,14 @@ pub fn why_sentence(verdict: &CheckVerdict) -> String {
     };
     let (p_fail, than) = beside(p_fail, level);
     let as_bad = match verdict.rule {
-        Rule::Mean | Rule::Cluster | Rule::Paired | Rule::Stored | Rule::Bounds => "a result as bad",
+        Rule::Mean
+        | Rule::Cluster
+        | Rule::Paired
+        | Rule::Stored
+        | Rule::Bounds
+        | Rule::Knee
+        | Rule::Recovery
+        | Rule::Trend => "a result as bad",
         _ => "as many",
     };
     format!("{rule}; if the limit held exactly, {as_bad} would be seen with probability {p_fail}, {than}: {compared}")
@@ -73,6 +80,19 @@ pub(crate) fn rule_sentence(rule: Rule, decide: Option<Decide>) -> &'static str 
             "a share of another scenario's number is judged by the bounds of both: it is broken where this one's lower \
              bound is beyond that share of the other's upper bound (BOUNDS: order statistics)"
         }
+        Rule::Knee => {
+            "the capacity knee is looked for as the one time of the ramp from which far fewer requests are good, and the \
+             good requests per second after it are judged by their bounds (KNEE: change point of greatest likelihood, \
+             Student's t over eight stretches of time)"
+        }
+        Rule::Recovery => {
+            "the recovery is looked for as the one time after the spike from which far fewer requests are slow, and is \
+             judged by the bounds of that time (RECOVERY: change point of greatest likelihood)"
+        }
+        Rule::Trend => {
+            "growth is judged by how the medians of equal stretches of time follow one another, less what the limit \
+             allows (TREND: Mann and Kendall's test with Hamed and Rao's variance; the slope is Theil and Sen's)"
+        }
     }
 }
 
@@ -82,6 +102,7 @@ pub(crate) fn is_tested(rule: Rule) -> bool {
         Rule::Counted | Rule::Extreme | Rule::Point => false,
         Rule::Quantile | Rule::Rate | Rule::Mean | Rule::Cluster => true,
         Rule::Paired | Rule::PairedTail | Rule::Stored | Rule::StoredTail | Rule::Bounds => true,
+        Rule::Knee | Rule::Recovery | Rule::Trend => true,
     }
 }
 
@@ -96,7 +117,16 @@ pub(crate) fn short_label(metric: Metric) -> String {
         Metric::Series(_, Aggregate::Min) => "smallest".to_owned(),
         Metric::Series(_, Aggregate::Mean) => "mean".to_owned(),
         Metric::Series(_, Aggregate::Stddev) => "standard deviation".to_owned(),
-        Metric::ErrorShare(_) | Metric::ErrorCount(_) | Metric::Attainment | Metric::Scalar(_) => metric.to_string(),
+        Metric::Spike(inner @ gate_model::PerRun::Series(..)) => {
+            format!("{} inside the spike", short_label(inner.metric()))
+        }
+        Metric::ErrorShare(_)
+        | Metric::ErrorCount(_)
+        | Metric::Attainment
+        | Metric::Scalar(_)
+        | Metric::Spike(_)
+        | Metric::Drift(_)
+        | Metric::Server(..) => metric.to_string(),
     }
 }
 
@@ -138,6 +168,15 @@ pub(super) fn counts(verdict: &CheckVerdict, noun: &str) -> Vec<String> {
         }
         // What they saw is all in the comparison.
         Rule::Paired | Rule::PairedTail | Rule::Stored | Rule::StoredTail | Rule::Bounds => Vec::new(),
+        Rule::Knee | Rule::Recovery | Rule::Trend => {
+            let bounds = Some(bounds(evidence)).filter(|bounds| !bounds.is_empty());
+            let bounds = bounds.map(|bounds| format!("{BOUNDS}: {bounds}"));
+            bounds
+                .into_iter()
+                .chain(evidence.pattern.as_ref().map(pattern::how))
+                .filter(|part| !part.is_empty())
+                .collect()
+        }
     }
 }
 
@@ -150,7 +189,7 @@ fn too_many_gaps(verdict: &CheckVerdict, evidence: &Evidence) -> String {
 
 /// The share of measurements that a check on a percentile lets lie beyond its bound.
 fn allowed_share(check: &Check) -> Option<f64> {
-    let Metric::Series(_, Aggregate::Percentile(percentile)) = check.metric else { return None };
+    let Metric::Series(_, Aggregate::Percentile(percentile)) = whole(check.metric) else { return None };
     let below = f64::from(percentile.thousandths());
     Some(if matches!(check.op, Op::Greater | Op::AtLeast) { below } else { 100_000.0 - below } / 100_000.0)
 }
@@ -165,7 +204,7 @@ fn too_few_to_prove(verdict: &CheckVerdict, n: u32) -> Option<String> {
 pub(crate) fn beyond_word(check: &Check, rule: Rule) -> &'static str {
     // A test counts what the bound wants few of; what is only counted is always what is bad.
     let wants_few = matches!(check.op, Op::Less | Op::AtMost);
-    match (check.metric, check.op) {
+    match (whole(check.metric), check.op) {
         (Metric::Attainment, _) if rule == Rule::Rate && wants_few => "good",
         (Metric::Attainment, _) => "not good",
         (Metric::ErrorShare(_), _) if rule == Rule::Rate && check.op.wants_more() => "without that",
@@ -201,6 +240,9 @@ pub(crate) const BOUNDS: &str = "95 % each side";
 pub(crate) fn bounds(evidence: &Evidence) -> String {
     match (evidence.lower.map(figure), evidence.upper.map(figure)) {
         (Some(lower), Some(upper)) if lower == upper => lower,
+        (Some(lower), Some(upper)) if lower.ends_with("/s") && upper.ends_with("/s") && !lower.contains(' ') => {
+            format!("{}–{upper}", lower.trim_end_matches("/s"))
+        }
         (Some(lower), Some(upper)) => match (lower.split_once(' '), upper.split_once(' ')) {
             (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{upper}"),
             _ => format!("{lower}–{upper}"),
@@ -233,11 +275,15 @@ mod tests {
                 lower: bound(lower),
                 upper: bound(upper),
                 comparison: None,
+                pattern: None,
                 shared: None,
             })
         };
         assert_eq!(between("280ms", "345ms"), "280–345 ms");
         assert_eq!(between("280.1ms", "280.2ms"), "280 ms");
         assert_eq!(between("280ms", "none"), "≥ 280 ms");
+        assert_eq!(between("7.6/s", "8.2/s"), "7.6–8.2/s");
+        assert_eq!(between("1.4%/h", "2.8%/h"), "1.4–2.8 %/h");
+        assert_eq!(between("$0.31", "$0.40"), "$0.31–$0.40");
     }
 }

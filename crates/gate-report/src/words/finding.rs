@@ -5,8 +5,9 @@ use gate_model::{Finding, Metric, Quantity, SpecChange, Unit, Verdict, With};
 use super::baseline::{difference, name, short};
 use super::cause::{LOWER_LOAD, buffered, cause_sentence, end_reason, killed, quoted};
 use super::compared::noise_hides;
-use super::{change, comparison, figure, grouped, number, percent};
-use crate::layout::counted;
+use super::pattern::{drifting, signed};
+use super::{change, comparison, figure, grouped, number, percent, whole};
+use crate::layout::{counted, listed};
 
 /// A finding, with what to do about it.
 #[must_use]
@@ -169,6 +170,59 @@ pub fn finding_sentence(finding: &Finding) -> String {
         Finding::ModelMoved(moved) => format!("another model, or another build of it, answers ({})", difference(moved)),
         Finding::SpecChanged { base, changes } => spec_changed(base, changes),
         Finding::NotAtBase { base } => not_at_base(base, "neither this spec's file nor a gate of its name"),
+        Finding::UniformPrompts { scenario } => format!(
+            "every prompt of `{}` has one length, or nothing in common with another, and real traffic has neither: the \
+             server is asked for more even work than it will get, so ttft and tpot look better or worse than they will \
+             be; give `prompts.input_tokens` a spread, or send real prompts (`prompts.file`, `prompts.shared_prefix`, \
+             `cache: natural`)",
+            name(scenario)
+        ),
+        Finding::Drifts { scenario, metric, per_hour } => format!(
+            "{} of `{}` grows by {} and no check asks for it: see what the server keeps, and add `{metric} < 1%/h`",
+            drifting(*metric),
+            name(scenario),
+            signed(*per_hour)
+        ),
+        Finding::WarmupAnomaly { scenario, requests, first, rest } => format!(
+            "the first {} measured requests of `{}` had a median ttft of {}, and the rest one of {}: the server was not \
+             warm yet; raise `load.warmup`",
+            grouped(*requests),
+            name(scenario),
+            figure(Quantity::time(*first)),
+            figure(Quantity::time(*rest))
+        ),
+        Finding::Reopened { connections, per_hour } => format!(
+            "{} opened during the run ({} an hour): the server, or something on the way, closes those that are kept",
+            if *connections == 1 {
+                "1 connection was".to_owned()
+            } else {
+                format!("{} connections were", grouped(*connections))
+            },
+            number(*per_hour)
+        ),
+        Finding::ClientGrows { descriptors, memory } => {
+            let descriptors = descriptors.map(|descriptors| format!("{} descriptors", number(descriptors)));
+            let memory = memory.map(|memory| figure(Quantity { value: memory, unit: Unit::Bytes }) + " of memory");
+            let grown: Vec<String> = [descriptors, memory].into_iter().flatten().collect();
+            format!(
+                "gate itself grew by {} an hour, so in the end the client may be slow, not the server: please report it",
+                listed(&grown, "and")
+            )
+        }
+        Finding::ScrapesFailed { failed, of, message } => format!(
+            "the server's own metrics could not be read {} of {} times; the first: {}",
+            grouped(*failed),
+            grouped(*of),
+            quoted(message)
+        ),
+        Finding::UncountedCost { requests } => format!(
+            "the server did not count the tokens of {}, so `cost` and `tokens.spent` are of the others only",
+            counted(usize::try_from(*requests).unwrap_or(usize::MAX), "request")
+        ),
+        Finding::ConversationsCut { conversations } => format!(
+            "{} ended early, since a turn failed: the later turns were not sent",
+            counted(*conversations as usize, "conversation")
+        ),
         Finding::RepeatedPrompts { count } => format!(
             "{} repeated an earlier prompt, so a prefix cache may have answered faster: give `prompts.file` more \
              rows, or say `cache: warm` where that is meant",
@@ -276,9 +330,9 @@ fn tally(answered: &[(String, u32)], count: u32) -> String {
 }
 
 fn requests_beyond(metric: Metric) -> String {
-    match metric {
+    match whole(metric) {
         Metric::Attainment | Metric::ErrorShare(_) | Metric::ErrorCount(_) => format!("bad requests of {metric}"),
-        Metric::Series(..) | Metric::Scalar(_) => format!("requests beyond the limit of {metric}"),
+        _ => format!("requests beyond the limit of {metric}"),
     }
 }
 

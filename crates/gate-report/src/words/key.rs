@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gate_model::{Difference, Iterations, Pace};
+use gate_model::{Arrivals, Difference, Iterations, Latency, Nanos, Pace, Pattern, RunOrder, Turns};
 use serde_json::Value;
 
 use super::baseline::name;
+use super::span;
 use crate::layout::listed;
+use crate::plan::shape;
 
 /// How many differences are listed.
 const LISTED: usize = 3;
@@ -57,9 +59,11 @@ fn difference(difference: &Difference) -> Vec<String> {
 
 /// A part of a key as values of the spec: of `load.pace` with `{"open":{"rate":40.0}}` it is `load.rps` with `40`.
 pub(crate) fn settings(path: &str, part: &str) -> BTreeMap<String, Setting> {
-    let shown = |path: &str, words: String| (path.to_owned(), Setting::Shown(words));
+    // Of a scenario's own values the path begins with its name.
+    let (scenario, key) = split_scenario(path);
+    let shown = |key: &str, words: String| (format!("{scenario}{key}"), Setting::Shown(words));
     let number = |number: u32| number.to_string();
-    match path {
+    match key {
         "load.pace" => {
             if let Ok(pace) = serde_json::from_str::<Pace>(part) {
                 let rate = pace.rate().map(|rate| shown("load.rps", rate.0.to_string()));
@@ -67,11 +71,41 @@ pub(crate) fn settings(path: &str, part: &str) -> BTreeMap<String, Setting> {
             }
         }
         "load.iterations" => match serde_json::from_str::<Iterations>(part) {
-            Ok(Iterations::Fixed(count)) => return [shown(path, number(count))].into(),
+            Ok(Iterations::Fixed(count)) => return [shown(key, number(count))].into(),
             Ok(Iterations::Range { first, last, extend }) => {
                 let extend = extend.map(|extend| shown("load.extend", number(extend)));
-                return extend.into_iter().chain([shown(path, format!("{first}..{last}"))]).collect();
+                return extend.into_iter().chain([shown(key, format!("{first}..{last}"))]).collect();
             }
+            Ok(Iterations::For(time)) => return [shown("load.duration", span(time))].into(),
+            Err(_) => {}
+        },
+        "load.arrivals" => {
+            if let Ok(Arrivals::Gamma(shape)) = serde_json::from_str::<Arrivals>(part) {
+                return [shown(key, format!("gamma({shape})"))].into();
+            }
+        }
+        "load.pattern" => match serde_json::from_str::<Pattern>(part) {
+            // A file's name is the person's own.
+            Ok(Pattern::Trace(file)) => return [(format!("{scenario}load.trace"), Setting::Text(file))].into(),
+            Ok(pattern @ (Pattern::Steady | Pattern::Soak)) => return [shown(key, pattern.name().to_owned())].into(),
+            Ok(pattern) => return [shown(key, shape(&pattern))].into(),
+            Err(_) => {}
+        },
+        "prompts.turns" => {
+            if let Ok(Turns { min, max }) = serde_json::from_str::<Turns>(part) {
+                let words = if min == max { number(min) } else { format!("{min}..{max}") };
+                return [shown(key, words)].into();
+            }
+        }
+        "prompts.think" => {
+            if let Ok(Latency { mean, stddev, .. }) = serde_json::from_str::<Latency>(part) {
+                let spread = if stddev == Nanos::ZERO { String::new() } else { format!(" ± {}", span(stddev)) };
+                return [shown(key, format!("{}{spread}", span(mean)))].into();
+            }
+        }
+        "order" | "run" => match serde_json::from_str::<RunOrder>(part) {
+            Ok(RunOrder::InTurn) => return [shown("run", "in_turn".to_owned())].into(),
+            Ok(RunOrder::Together) => return [shown("run", "together".to_owned())].into(),
             Err(_) => {}
         },
         _ => {}
@@ -86,6 +120,18 @@ pub(crate) fn settings(path: &str, part: &str) -> BTreeMap<String, Setting> {
         Err(_) => drop(settings.insert(path.to_owned(), Setting::Text(part.to_owned()))),
     }
     settings
+}
+
+/// What the path of a scenario's own value begins with, `scenarios.batch.`, and the path within; of others nothing,
+/// and the path. A path that could be read in two ways is not cut, since a person's own text could be taken for a word
+/// of the spec.
+fn split_scenario(path: &str) -> (&str, &str) {
+    let blocks = [".load.", ".prompts.", ".slo.", ".target."];
+    let found: Vec<usize> = blocks.iter().flat_map(|block| path.match_indices(block)).map(|(at, _)| at).collect();
+    match found.as_slice() {
+        [at] if path.starts_with("scenarios.") && !path.contains("extra_body") => path.split_at(at + 1),
+        _ => ("", path),
+    }
 }
 
 /// The values of a part, each by its own path.
@@ -112,8 +158,10 @@ fn word(path: &str, text: &str) -> Setting {
 
 /// A word of the spec's own, as a person writes it there; `None` of a text that is the person's own.
 fn shown_word(path: &str, text: &str) -> Option<String> {
-    let is_choice = path.starts_with("load.")
-        || ["prompts.cache", "prompts.output", "prompts.tokens", "target.api", "tokens"].contains(&path)
+    let (_, path) = split_scenario(path);
+    let is_choice = (path.starts_with("load.") && path != "load.pattern.trace")
+        || ["prompts.cache", "prompts.format", "prompts.output", "prompts.tokens", "target.api", "tokens"]
+            .contains(&path)
         || path.ends_with("_tokens.shape");
     let word = match (path, text) {
         ("load.http", "one") => "1",
@@ -177,6 +225,61 @@ mod tests {
                 "prompts.input_tokens.mean: 550 here, 200 in the baseline; prompts.input_tokens.shape: normal here, \
                  lognormal in the baseline",
             ),
+            (
+                "load.iterations",
+                r#"{"for":1800000000000}"#,
+                r#"{"fixed":50}"#,
+                "load.duration: 30 min here, none in the baseline; load.iterations: none here, 50 in the baseline",
+            ),
+            (
+                "load.pattern",
+                r#"{"ramp":{"from":0.0,"over":900000000000,"to":12.0}}"#,
+                "\"steady\"",
+                "load.pattern: a ramp from 0 to 12/s over 15 min here, steady in the baseline",
+            ),
+            (
+                "load.arrivals",
+                r#"{"gamma":0.5}"#,
+                "\"poisson\"",
+                "load.arrivals: gamma(0.5) here, poisson in the baseline",
+            ),
+            (
+                "prompts.turns",
+                r#"{"max":5,"min":3}"#,
+                r#"{"max":1,"min":1}"#,
+                "prompts.turns: 3..5 here, 1 in the baseline",
+            ),
+            (
+                "prompts.think",
+                r#"{"mean":2000000000,"shape":"lognormal","stddev":500000000}"#,
+                r#"{"mean":0,"shape":"lognormal","stddev":0}"#,
+                "prompts.think: 2 s ± 500 ms here, 0 ms in the baseline",
+            ),
+            (
+                "prompts.shared_prefix",
+                r#"{"groups":4,"tokens":500}"#,
+                r#"{"groups":4,"tokens":200}"#,
+                "prompts.shared_prefix.tokens: 500 here, 200 in the baseline",
+            ),
+            ("run", "\"together\"", "\"in_turn\"", "run: together here, in_turn in the baseline"),
+            (
+                "scenarios.batch.load.pace",
+                r#"{"open":{"rate":4.0}}"#,
+                r#"{"open":{"rate":2.0}}"#,
+                "scenarios.batch.load.rps: 4 here, 2 in the baseline",
+            ),
+            (
+                "scenarios.my.load.test.prompts.cache",
+                "\"natural\"",
+                "\"bust\"",
+                "scenarios.my.load.test.prompts.cache differs",
+            ),
+            (
+                "scenarios.batch.prompts.cache",
+                "\"natural\"",
+                "\"bust\"",
+                "scenarios.batch.prompts.cache: natural here, bust in the baseline",
+            ),
             ("load.http", "\"two\"", "\"auto\"", "load.http: 2 here, auto in the baseline"),
             ("load.warmup", "5", "10", "load.warmup: 5 here, 10 in the baseline"),
             ("target.api", "\"ollama\"", "\"openai-chat\"", "target.api: ollama here, openai-chat in the baseline"),
@@ -194,8 +297,17 @@ mod tests {
     #[test]
     fn no_text_of_a_person_is_repeated() {
         let secret = "\"SEKRET\"";
-        for path in ["prompts.system", "target.model", "prompts.file", "prompts.tokenizer", "baseline.class", "new.key"]
-        {
+        assert_eq!(told(&[("load.pattern", r#"{"trace":"SEKRET"}"#, r#"{"trace":"x"}"#)]), "load.trace differs");
+        for path in [
+            "prompts.system",
+            "target.model",
+            "prompts.file",
+            "prompts.tokenizer",
+            "prompts.images",
+            "scenarios.batch.prompts.system",
+            "baseline.class",
+            "new.key",
+        ] {
             assert_eq!(told(&[(path, secret, "\"other\"")]), format!("{path} differs"));
             assert_eq!(told(&[(path, secret, "")]), format!("{path}: one here, none in the baseline"));
             assert_eq!(told(&[(path, "", secret)]), format!("{path}: none here, one in the baseline"));

@@ -1,13 +1,13 @@
 //! What a person reads first of a verdict, and which checks need a reason.
 
 use gate_model::{
-    Cause, CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Metric, NoBaseline, Policy, Rule, Side, Status,
-    Verdict,
+    Cause, CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Metric, NoBaseline, Policy, Rule, ScenarioFacts,
+    Side, Status, Verdict,
 };
 
 use super::{
-    capitalised, comparison, finding_sentence, found, grouped, headline, judged, moved_sentence, no_baseline_of,
-    outcome_sentence, outcome_word, waiver,
+    STOPPED, capitalised, comparison, finding_sentence, found, grouped, headline, judged, moved_sentence,
+    no_baseline_of, of_scenario, outcome_sentence, outcome_word, waiver,
 };
 use crate::layout::counted;
 
@@ -34,34 +34,33 @@ fn matter(verdict: &Verdict) -> Option<String> {
     match verdict.status {
         Status::Violated => {
             let violated = required(|outcome| matches!(outcome, CheckOutcome::Violated));
-            violated.first().map(|first| headline(first) + &more(&violated, ["is violated", "are violated"]))
+            violated.first().map(|first| told(verdict, first) + &more(&violated, ["is violated", "are violated"]))
         }
-        Status::CouldNotMeasure => unmeasured().first().map(|check| headline(check)),
+        Status::CouldNotMeasure => unmeasured().first().map(|check| after_how_many(verdict, told(verdict, check))),
         Status::Inconclusive => {
             let counts = "this gate counts that against the build";
             let over = over();
             let costs = verdict.policy.inconclusive == Policy::Fail;
             let not_proven = over.first().filter(|_| costs).map(|first| {
                 let word = if is_blind(first) { "" } else { "not proven, and " };
-                format!("{}; {word}{counts}{}", headline(first), more(&over, NOT_PROVEN))
+                format!("{}; {word}{counts}{}", told(verdict, first), more(&over, NOT_PROVEN))
             });
             not_proven.or_else(|| without_baseline(verdict).map(|sentence| format!("{sentence}; {counts}")))
         }
-        Status::Interrupted => Some(format!(
-            "Stopped after {} of at most {}",
-            grouped(verdict.run.sent),
-            counted(verdict.run.planned as usize, "request")
-        )),
+        Status::Interrupted => {
+            let too_early = if verdict.run.judged == 0 { ", before there was enough to judge" } else { "" };
+            Some(format!("Interrupted after {}{too_early}", sent_of_planned(verdict)))
+        }
         Status::PassedWithWarnings => over()
             .first()
             .map(|first| {
                 let word = if is_blind(first) { String::new() } else { format!("not proven{}: ", how_many(first)) };
                 let more = more(&over(), NOT_PROVEN);
-                format!("{}; {word}the build passes{}{more}", headline(first), strict(verdict))
+                format!("{}; {word}the build passes{}{more}", told(verdict, first), strict(verdict))
             })
             .or_else(|| {
                 let more = more(&unmeasured(), ["could not be measured"; 2]);
-                unmeasured().first().map(|first| headline(first) + &more)
+                unmeasured().first().map(|first| told(verdict, first) + &more)
             })
             .or_else(|| {
                 let sentence = waived_sentence(verdict).or_else(|| preferred_sentence(verdict))?;
@@ -69,6 +68,47 @@ fn matter(verdict: &Verdict) -> Option<String> {
                 Some(sentence + &missing.unwrap_or_default())
             }),
         Status::Passed => None,
+    }
+}
+
+/// Whether a look may end the run before its plan does.
+pub(crate) fn may_end_early(looks: usize, parts: &[ScenarioFacts]) -> bool {
+    looks > 1 || parts.iter().any(|part| part.looks.len() > 1)
+}
+
+/// `12 of at most 100 requests`; where nothing ends a run before its plan does, `12 of 100 requests`.
+fn sent_of_planned(verdict: &Verdict) -> String {
+    let run = &verdict.run;
+    let most = if may_end_early(run.looks.len(), &run.parts) { "at most " } else { "" };
+    format!("{} of {most}{}", grouped(run.sent), counted(run.planned as usize, "request"))
+}
+
+/// A sentence on a run that its own rules ended, with how far it came; others as they are.
+fn after_how_many(verdict: &Verdict, sentence: String) -> String {
+    let tail = STOPPED.trim_start_matches('s').trim_end_matches(':');
+    match sentence.split_once(&format!("{tail}:")) {
+        Some((before, after)) if verdict.run.sent > 0 && before.ends_with(['s', 'S']) => {
+            format!("{before}{tail} after {}:{after}", sent_of_planned(verdict))
+        }
+        _ => sentence,
+    }
+}
+
+/// The headline of a check, after its scenario where there are several.
+fn told(verdict: &Verdict, check: &CheckVerdict) -> String {
+    let headline = headline(check);
+    match of_scenario(verdict, check) {
+        scenario if scenario.is_empty() => headline,
+        scenario => scenario + &continued(&headline),
+    }
+}
+
+/// A sentence as it goes on after a colon; an abbreviation keeps its capitals.
+fn continued(sentence: &str) -> String {
+    let mut symbols = sentence.chars();
+    match (symbols.next(), symbols.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(symbols).collect(),
+        _ => sentence.to_owned(),
     }
 }
 
@@ -127,12 +167,28 @@ pub(crate) fn reasons(verdict: &Verdict) -> Vec<(String, Vec<&CheckVerdict>)> {
     said
 }
 
-/// How requests failed, where that is what a check says: a reader should not have to look for it.
+/// How requests failed, where that is what a check says, and what rule of the run's own ended it: a reader should not have
+/// to look for it.
 pub(crate) fn failures(verdict: &Verdict) -> Vec<String> {
-    verdict.findings.iter().filter(|finding| is_the_matter(verdict, finding)).map(finding_sentence).collect()
+    let findings = verdict.findings.iter().filter(|finding| is_the_matter(verdict, finding));
+    let findings = findings.filter(|finding| !leads_with_end(verdict, finding));
+    findings.map(|finding| after_how_many(verdict, finding_sentence(finding))).collect()
 }
 
-/// Whether the finding is a failure that violates a check on errors, or leaves too few requests to judge.
+/// Whether [`lead_sentence`] says already why the run was given up.
+fn leads_with_end(verdict: &Verdict, finding: &Finding) -> bool {
+    let Finding::EndedEarly(reason) = finding else { return false };
+    let required = verdict.checks.iter().filter(|check| check.check.importance == Importance::Required);
+    let mut causes = required.filter_map(|check| match &check.outcome {
+        CheckOutcome::CouldNotMeasure { cause } => Some(cause),
+        _ => None,
+    });
+    let is_end = matches!(causes.next(), Some(Cause::NotRun(end)) if end == reason);
+    verdict.status == Status::CouldNotMeasure && is_end
+}
+
+/// Whether the finding is a failure that violates a check on errors, or leaves too few requests to judge, or that the
+/// run was given up.
 fn is_the_matter(verdict: &Verdict, finding: &Finding) -> bool {
     let mut checks = verdict.checks.iter();
     match finding {
@@ -144,6 +200,8 @@ fn is_the_matter(verdict: &Verdict, finding: &Finding) -> bool {
         Finding::ReferenceFailure { .. } => checks.any(|check| {
             matches!(check.outcome, CheckOutcome::CouldNotMeasure { cause: Cause::ReferenceTooFewOk { .. } })
         }),
+        // That the run's own rules ended it is the first thing to know.
+        Finding::EndedEarly(reason) => reason.is_abort(),
         _ => false,
     }
 }
@@ -203,7 +261,7 @@ fn waived_sentence(verdict: &Verdict) -> Option<String> {
             format!("{} is waived{waiver}, though it holds", first.check.metric)
         }
         CheckOutcome::NoBaseline { .. } => format!("{} is waived{waiver}, and has no baseline", first.check.metric),
-        _ => format!("{}; waived{waiver}, so the build passes", headline(first)),
+        _ => format!("{}; waived{waiver}, so the build passes", told(verdict, first)),
     })
 }
 
@@ -211,7 +269,7 @@ fn waived_sentence(verdict: &Verdict) -> Option<String> {
 fn preferred_sentence(verdict: &Verdict) -> Option<String> {
     let is_calm = |check: &CheckVerdict| matches!(check.outcome, CheckOutcome::NoBaseline { .. });
     let first = verdict.checks.iter().find(|check| needs_reason(check) && !is_calm(check))?;
-    Some(format!("{}; the check is only preferred, so the build passes", headline(first)))
+    Some(format!("{}; the check is only preferred, so the build passes", told(verdict, first)))
 }
 
 fn how_many_hold(verdict: &Verdict) -> String {
@@ -236,5 +294,6 @@ fn how_many_hold(verdict: &Verdict) -> String {
     let how = [proven, unproven, tolerated, compared].into_iter().flatten().collect::<Vec<_>>();
     let how = if how.is_empty() { String::new() } else { format!("; {}", how.join(", ")) };
     let missing = without_baseline(verdict).map(|sentence| format!(". {sentence}")).unwrap_or_default();
-    format!("{all} on {}{how}{missing}", counted(verdict.run.judged as usize, "request"))
+    let requests = if verdict.run.judged == 1 { "request" } else { "requests" };
+    format!("{all} on {} {requests}{how}{missing}", grouped(verdict.run.judged))
 }

@@ -11,6 +11,7 @@ mod finding;
 mod key;
 mod lead;
 mod number;
+mod pattern;
 mod power;
 
 use gate_model::{
@@ -21,7 +22,7 @@ use gate_model::{
 use baseline::no_baseline_of;
 pub use baseline::no_baseline_sentence;
 pub(crate) use baseline::{chosen, differences_text, short};
-use cause::too_few_pairs;
+use cause::{STOPPED, too_few_pairs};
 pub use cause::{cause_sentence, end_reason};
 pub use compared::moved_sentence;
 use compared::{against, blind};
@@ -35,10 +36,13 @@ pub use finding::finding_sentence;
 pub(crate) use finding::found;
 pub(crate) use key::{Setting, settings};
 pub use lead::lead_sentence;
-pub(crate) use lead::{failures, further_findings, leads_with_waiver, needs_reason, reasons, report_only};
+pub(crate) use lead::{
+    failures, further_findings, leads_with_waiver, may_end_early, needs_reason, reasons, report_only,
+};
 pub use number::figure;
 pub(crate) use number::{beside, capitalised, grouped, number, p_value, percent, probability, reckoned};
 use number::{exact, is_same, told_from};
+pub(crate) use pattern::{likelihood, pattern_sentence, rate, span};
 pub use power::stored_runs;
 pub(crate) use power::{power_sentences, stored_finds};
 
@@ -95,6 +99,25 @@ pub fn outcome_word(verdict: &CheckVerdict) -> &'static str {
     }
 }
 
+/// The metric that another one is of a part of the run: of `spike.ttft.p95` it is `ttft.p95`.
+pub(crate) fn whole(metric: Metric) -> Metric {
+    match metric {
+        Metric::Spike(inner) => inner.metric(),
+        other => other,
+    }
+}
+
+/// The name of a scenario where a gate has several.
+pub(crate) fn scenario_name(verdict: &Verdict, scenario: u16) -> Option<String> {
+    let names = &verdict.run.scenarios;
+    names.get(usize::from(scenario)).filter(|_| names.len() > 1).map(|name| baseline::name(name))
+}
+
+/// `batch: `, the scenario of a check where a gate has several; else nothing.
+pub(crate) fn of_scenario(verdict: &Verdict, check: &CheckVerdict) -> String {
+    scenario_name(verdict, check.check.scenario).map(|name| format!("{name}: ")).unwrap_or_default()
+}
+
 /// Whether there was a test: some bases, zero above all, have none.
 pub(crate) fn was_tested(verdict: &CheckVerdict) -> bool {
     let untested = |evidence: &Evidence| evidence.comparison.is_some() && evidence.p_fail.is_none();
@@ -134,6 +157,7 @@ pub fn outcome_sentence(verdict: &CheckVerdict) -> String {
     };
     let label = short_label(verdict.check.metric);
     let mut parts = match (seen(verdict), comparison(verdict)) {
+        _ if let Some(found) = pattern::instead(verdict) => vec![found, written(verdict)],
         (Some(seen), Some(comparison)) => vec![format!("{label} {seen} seen {}", against(verdict, comparison))],
         (Some(seen), None) => vec![format!("{label} {seen} seen"), written(verdict)],
         (None, _) => vec![format!("{label} has no value"), written(verdict)],
@@ -153,6 +177,9 @@ pub fn headline(verdict: &CheckVerdict) -> String {
         CheckOutcome::CouldNotMeasure { cause } => return capitalised(&unmeasured(verdict, cause)),
         CheckOutcome::NoBaseline { why } => return format!("{metric} has no baseline: {}", no_baseline_sentence(why)),
         _ => {}
+    }
+    if let Some(found) = pattern::instead(verdict) {
+        return format!("{metric}: {found}, {}", written(verdict));
     }
     let seen = seen(verdict).unwrap_or_else(|| "unknown".to_owned());
     if let Some(comparison) = comparison(verdict) {
@@ -175,7 +202,7 @@ fn unmeasured(verdict: &CheckVerdict, cause: &Cause) -> String {
 
 /// That a metric has no value; one of a spread needs several.
 fn no_value(metric: Metric) -> String {
-    let few = match metric {
+    let few = match whole(metric) {
         Metric::Series(_, Aggregate::Mean | Aggregate::Stddev) => "Too few requests",
         _ => "No request",
     };

@@ -1,10 +1,13 @@
 //! Numbers as people read them.
 
-use gate_model::Quantity;
+use gate_model::{Quantity, Unit};
 
-/// The quantity without trailing zeros: `2.5 ms`, `7 %`.
+/// The quantity without trailing zeros: `2.5 ms`, `7 %`; dollars with their cents: `$0.40`.
 #[must_use]
 pub fn figure(quantity: Quantity) -> String {
+    if quantity.unit == Unit::Dollars && quantity.value.is_finite() && quantity.value.abs() >= 0.095 {
+        return dollars(quantity.value, 2);
+    }
     without_trailing_zeros(&quantity.to_string())
 }
 
@@ -12,6 +15,14 @@ pub fn figure(quantity: Quantity) -> String {
 /// other: `10.504 ms` beside a limit of `10.5 ms`. A zero that rounding left is shown, `10.0 ms` for 10.02 ms, so that
 /// the others can be reckoned from it.
 pub(crate) fn told_from(quantity: Quantity, others: &[Option<Quantity>]) -> String {
+    if quantity.unit == Unit::Dollars && quantity.value.is_finite() {
+        let hides = |decimals: &usize| {
+            let mut others = others.iter().flatten().filter(|other| !is_same(quantity.value, other.value));
+            others.any(|other| dollars(quantity.value, *decimals) == dollars(other.value, *decimals))
+        };
+        let decimals = (2..2 + MOST_FINER).find(|decimals| !hides(decimals)).filter(|decimals| *decimals > 2);
+        return decimals.map_or_else(|| figure(quantity), |decimals| dollars(quantity.value, decimals));
+    }
     let plain = figure(quantity);
     let finer = others.iter().flatten().filter_map(|other| {
         if plain != figure(*other) || is_same(quantity.value, other.value) {
@@ -27,11 +38,27 @@ pub(crate) fn told_from(quantity: Quantity, others: &[Option<Quantity>]) -> Stri
 
 /// A quantity as a person wrote it: none of its digits is lost.
 pub(crate) fn exact(quantity: Quantity) -> String {
+    if quantity.unit == Unit::Dollars && quantity.value.is_finite() {
+        let mut texts = (2..2 + MOST_FINER).map(|decimals| dollars(quantity.value, decimals));
+        let written = |text: &String| {
+            let number = text.replace(['$', ','], "").parse();
+            number.is_ok_and(|number: f64| is_same(number, quantity.value))
+        };
+        return texts.find(written).unwrap_or_else(|| figure(quantity));
+    }
     let plain = figure(quantity);
     let least = decimals(&plain);
     let texts = (least..least + MOST_FINER).map(|decimals| fixed(quantity, &plain, decimals));
     let mut texts = texts.filter(|text| is_exact(quantity, text));
     texts.next().map_or(plain, |text| without_trailing_zeros(&text))
+}
+
+/// Dollars with so many decimals: `$1,040.50`.
+fn dollars(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), |whole| Quantity::count(whole).to_string());
+    format!("{}${whole}{rest}", if value < 0.0 { "-" } else { "" })
 }
 
 /// The text with the zeros among its three significant digits where they are not exact.
@@ -60,7 +87,7 @@ pub(crate) fn is_same(left: f64, right: f64) -> bool {
 const MOST_FINER: usize = 9;
 
 /// The digits of a quantity's text, and its unit with the blank before it.
-fn split(text: &str) -> (&str, &str) {
+pub(super) fn split(text: &str) -> (&str, &str) {
     let end = text.find(|symbol: char| !(symbol.is_ascii_digit() || ".,-".contains(symbol)));
     text.split_at(end.unwrap_or(text.len()))
 }
@@ -76,7 +103,10 @@ fn scale(text: &str) -> f64 {
         "ms" => 1e6,
         "s" => 1e9,
         "min" => 60e9,
-        "%" => 0.01,
+        "%" | "%/h" => 0.01,
+        "KiB" => 1024.0,
+        "MiB" => 1_048_576.0,
+        "GiB" => 1_073_741_824.0,
         _ => 1.0,
     }
 }
@@ -182,6 +212,11 @@ mod tests {
         assert_eq!(told("9.001ms", "120.4ms"), ["9.00 ms", "120 ms"]);
         assert_eq!(told("1.504/s", "0.5003/s"), ["1.50/s", "0.5/s"]);
         assert_eq!(told("92%", "30ms"), ["92 %", "30 ms"]);
+        assert_eq!(told("$0.402", "$0.40"), ["$0.402", "$0.400"]);
+        assert_eq!(told("$0.31", "$0.40"), ["$0.31", "$0.40"]);
+        assert_eq!(told("$0.0031", "$0.40"), ["$0.0031", "$0.40"]);
+        assert_eq!(told("1.004%/h", "1%/h"), ["1.004 %/h", "1 %/h"]);
+        assert_eq!(told("1025KiB", "1MiB"), ["1.001 MiB", "1 MiB"]);
         assert_eq!(told("800.3ms", "0.8s"), ["800.3 ms", "800 ms"]);
         assert_eq!(told("0.00312/s", "0.00314/s"), ["0.00312/s", "0.00314/s"]);
         assert_eq!(told("1234567.2", "1234567"), ["1,234,567.2", "1,234,567"]);
@@ -202,6 +237,11 @@ mod tests {
             ("7.125%", "7.125 %"),
             ("20s", "20 s"),
             ("0", "0"),
+            ("$0.40", "$0.40"),
+            ("$0.405", "$0.405"),
+            ("$1200", "$1,200.00"),
+            ("1.5%/h", "1.5 %/h"),
+            ("512MiB", "512 MiB"),
         ] {
             assert_eq!(exact(written.parse().unwrap()), text);
         }

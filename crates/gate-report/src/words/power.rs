@@ -26,6 +26,14 @@ fn without_power(check: &Check, rule: Rule) -> &'static str {
              only in the run"
         }
         Rule::Bounds => "compared with another scenario, so what it can find shows only in the run",
+        Rule::Knee => {
+            "looked for along the ramp; a knee is found that lies between the ramp's ends, with a tenth of the requests on \
+             either side of it"
+        }
+        Rule::Recovery => "looked for after the spike; it shows only where TTFT comes back within the run",
+        Rule::Trend => {
+            "judged by the trend over the run, so what it can find shows only in the run: 2 hours at 5/s find 2 %/h"
+        }
         Rule::Quantile | Rule::Rate => "what it can find is not known",
     }
 }

@@ -1,14 +1,15 @@
 //! One text from outside in every place that comparisons have for one.
 
 use gate_model::{
-    Against, Arm, BaselineFrom, BaselineRef, BaselineUse, Bound, CheckOutcome, Commit, Comparison, Difference, Figure,
-    Finding, HttpVersion, Moved, Nanos, NoBaseline, Outcome, OutcomeCount, PassedOver, Phase, Quantity, Reached,
-    ReferenceFacts, Rule, SpecChange, Verdict, With,
+    Against, Arm, BaselineFrom, BaselineRef, BaselineUse, Bound, CheckOutcome, Commit, Comparison, Difference,
+    EndReason, Figure, Finding, HttpVersion, Moved, Nanos, NoBaseline, Outcome, OutcomeCount, PassedOver, Phase,
+    PromptFacts, Quantity, Reached, ReferenceFacts, Rule, ScenarioFacts, SpecChange, TtftBy, Verdict, With,
 };
 
 /// The verdict with the text in its baseline, its reference, its commit and its findings, in what its check 3 is
 /// compared with and in why its check 4 is not.
 pub(crate) fn compared(verdict: &mut Verdict, text: &str) {
+    scenarios(verdict, text);
     let text = || text.to_owned();
     let difference = || Difference { what: text(), baseline: text(), run: text() };
     let whys = [
@@ -89,4 +90,25 @@ pub(crate) fn compared(verdict: &mut Verdict, text: &str) {
     }
     let [differs, ..] = whys;
     verdict.checks[4].outcome = CheckOutcome::NoBaseline { why: differs };
+}
+
+/// Two scenarios, with what is told of each.
+fn scenarios(verdict: &mut Verdict, text: &str) {
+    verdict.run.scenarios = vec![text.to_owned(), format!("{text}2")];
+    let part = |scenario| ScenarioFacts {
+        scenario,
+        pattern: text.to_owned(),
+        looks: vec![30, 50],
+        decided_at: None,
+        planned: 50,
+        judged: 12,
+        outcomes: Vec::new(),
+        duration: Nanos::from_secs(12),
+        reason: Some(EndReason::Quota(text.to_owned())),
+        found: Vec::new(),
+    };
+    verdict.run.parts = vec![part(0), part(1)];
+    let ttft = Nanos::from_millis(310);
+    verdict.run.turns = vec![TtftBy { scenario: 1, from: 1, to: 1, n: 12, p50: ttft, p95: ttft, input: None }];
+    verdict.run.prompts = vec![PromptFacts { scenario: 1, requests: 12, unique: 11, overlap: 0.5, cached: None }];
 }

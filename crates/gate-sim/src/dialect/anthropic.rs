@@ -60,6 +60,7 @@ impl Dialect for Anthropic {
 
     fn refusal(&self, refusal: &Refusal) -> Value {
         let kind = match refusal.status {
+            401 => "authentication_error",
             404 => "not_found_error",
             413 => "request_too_large",
             429 => "rate_limit_error",
@@ -103,9 +104,14 @@ pub(super) fn delta(reply: &Reply<'_>) -> Value {
 /// The ends of the block and of the message.
 pub(super) fn closing(reply: &Reply<'_>) -> [Value; 3] {
     let delta = json!({"stop_reason": reason(reply), "stop_sequence": null});
+    // The message may have begun before its prompt was looked up.
+    let final_usage = match reply.cached {
+        None => json!({"output_tokens": reply.tokens}),
+        Some(_) => usage(reply),
+    };
     [
         json!({"type": "content_block_stop", "index": 0}),
-        json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.tokens}}),
+        json!({"type": "message_delta", "delta": delta, "usage": final_usage}),
         json!({"type": "message_stop"}),
     ]
 }
@@ -114,9 +120,18 @@ pub(super) fn closing(reply: &Reply<'_>) -> [Value; 3] {
 pub(super) fn body(reply: &Reply<'_>) -> Value {
     let content = if reply.text.is_empty() { json!([]) } else { json!([{"type": "text", "text": reply.text}]) };
     let mut message = message(reply, content, Some(reason(reply)));
-    let usage = json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": reply.tokens});
-    message.insert("usage".to_owned(), usage);
+    message.insert("usage".to_owned(), usage(reply));
     message.into()
+}
+
+/// The tokens of an answer that has ended; cached ones stand beside the input.
+fn usage(reply: &Reply<'_>) -> Value {
+    match reply.cached {
+        None => json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": reply.tokens}),
+        Some(cached) => json!({
+            "input_tokens": reply.read_tokens(), "cache_read_input_tokens": cached, "output_tokens": reply.tokens,
+        }),
+    }
 }
 
 fn reason(reply: &Reply<'_>) -> &'static str {

@@ -96,9 +96,13 @@ fn metrics(reply: &Reply<'_>) -> Value {
 }
 
 fn usage(reply: &Reply<'_>) -> Value {
-    json!({
-        "inputTokens": reply.ask.prompt_tokens, "outputTokens": reply.tokens, "totalTokens": reply.total_tokens(),
-    })
+    let mut usage = json!({
+        "inputTokens": reply.read_tokens(), "outputTokens": reply.tokens, "totalTokens": reply.total_tokens(),
+    });
+    if let (Some(cached), Some(usage)) = (reply.cached, usage.as_object_mut()) {
+        usage.insert("cacheReadInputTokens".to_owned(), cached.into());
+    }
+    usage
 }
 
 /// An error's body, whose kind stands in a header.
@@ -109,6 +113,7 @@ pub(super) fn body_of(refusal: &Refusal) -> Value {
 /// The header line with an error's kind.
 pub(super) fn error_header(refusal: &Refusal) -> String {
     let kind = match refusal.status {
+        401 => "UnrecognizedClientException",
         404 => "ResourceNotFoundException",
         429 => "ThrottlingException",
         503 => "ServiceUnavailableException",

@@ -91,5 +91,5 @@ fn id(reply: &Reply<'_>) -> String {
 
 fn usage(reply: &Reply<'_>) -> Value {
     let tokens = json!({"input_tokens": reply.ask.prompt_tokens, "output_tokens": reply.tokens});
-    json!({"billed_units": tokens, "tokens": tokens, "cached_tokens": 0})
+    json!({"billed_units": tokens, "tokens": tokens, "cached_tokens": reply.cached.unwrap_or(0)})
 }

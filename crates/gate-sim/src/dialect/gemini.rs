@@ -61,6 +61,7 @@ impl Dialect for Gemini {
     fn refusal(&self, refusal: &Refusal) -> Value {
         let status = match refusal.status {
             400 => "INVALID_ARGUMENT",
+            401 => "UNAUTHENTICATED",
             404 => "NOT_FOUND",
             429 => "RESOURCE_EXHAUSTED",
             503 => "UNAVAILABLE",
@@ -127,6 +128,8 @@ struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates_token_count: Option<u32>,
     total_token_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached_content_token_count: Option<u32>,
     prompt_tokens_details: Value,
 }
 
@@ -138,6 +141,7 @@ fn response(reply: &Reply<'_>, text: &str, finish_reason: Option<&str>) -> Value
         prompt_token_count: prompt,
         candidates_token_count: Some(reply.tokens).filter(|tokens| *tokens > 0),
         total_token_count: reply.total_tokens(),
+        cached_content_token_count: reply.cached,
         prompt_tokens_details: json!([{"modality": "TEXT", "tokenCount": prompt}]),
     };
     json!({

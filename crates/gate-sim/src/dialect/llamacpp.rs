@@ -77,7 +77,7 @@ fn timings(reply: &Reply<'_>) -> Value {
     let (prompt, predicted) = (reply.ask.prompt_tokens, reply.tokens);
     let (prompt_time, predicted_time) = (reply.first_token, reply.at - reply.first_token);
     json!({
-        "cache_n": 0,
+        "cache_n": reply.cached.unwrap_or(0),
         "prompt_n": prompt, "prompt_ms": Reply::millis(prompt_time),
         "prompt_per_token_ms": per(prompt_time, prompt), "prompt_per_second": rate(prompt, prompt_time),
         "predicted_n": predicted, "predicted_ms": Reply::millis(predicted_time),

@@ -114,8 +114,9 @@ impl Ollama {
             ("eval_count", reply.tokens.into()),
             ("eval_duration", (reply.at - reply.first_token).0.into()),
         ];
+        let cached = reply.cached.map(|cached| ("prompt_eval_cached_count", cached.into()));
         let ends = [("done", true.into()), ("done_reason", reply.reason("length", "stop").into())];
-        let fields = ends.into_iter().chain(context).chain(counts);
+        let fields = ends.into_iter().chain(context).chain(counts).chain(cached);
         line.extend(fields.map(|(name, value)| (name.to_owned(), value)));
         line.into()
     }

@@ -13,6 +13,9 @@ pub(super) const FAILURE: &str = "The server had an error while processing your 
 /// What names the engine behind the model.
 const FINGERPRINT: &str = "fp_gate_sim";
 
+/// The words of credentials that are not taken.
+pub(super) const UNAUTHORISED: &str = "Incorrect API key provided.";
+
 /// The words of too many requests.
 pub(super) const RATE_LIMIT: &str = "Rate limit reached for requests. Please try again in 1s.";
 
@@ -189,9 +192,13 @@ fn object<'a, C>(
 }
 
 fn usage(reply: &Reply<'_>) -> Value {
-    json!({
+    let mut usage = json!({
         "prompt_tokens": reply.ask.prompt_tokens,
         "completion_tokens": reply.tokens,
         "total_tokens": reply.total_tokens(),
-    })
+    });
+    if let (Some(cached), Some(usage)) = (reply.cached, usage.as_object_mut()) {
+        usage.insert("prompt_tokens_details".to_owned(), json!({"cached_tokens": cached}));
+    }
+    usage
 }

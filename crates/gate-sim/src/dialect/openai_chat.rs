@@ -131,6 +131,12 @@ mod tests {
         assert_eq!(parse(body), Ok(expected));
         let plain = parse(r#"{"messages":[{"role":"user"}],"stream":null}"#).unwrap();
         assert_eq!((plain.stream, plain.include_usage, plain.max_tokens, plain.prompt_tokens), (false, false, 16, 0));
+        let vision = parse(
+            r#"{"messages":[{"role":"user","content":[{"type":"text","text":"What is this?"},
+            {"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},
+            {"role":"assistant","content":null,"tool_calls":[]},{"role":"user","content":"And now?"}],"tools":[]}"#,
+        );
+        assert_eq!(vision.unwrap().prompt_tokens, 7);
         let both = parse(r#"{"messages":[{}],"max_completion_tokens":3,"max_tokens":9}"#).unwrap();
         assert_eq!(both.max_tokens, 3);
     }

@@ -141,7 +141,7 @@ fn response(reply: &Reply<'_>, status: &str, output: Value) -> Value {
     let ended = matches!(status, "incomplete" | "completed");
     let usage = ended.then(|| {
         json!({
-            "input_tokens": reply.ask.prompt_tokens, "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens": reply.ask.prompt_tokens, "input_tokens_details": {"cached_tokens": reply.cached.unwrap_or(0)},
             "output_tokens": reply.tokens, "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": reply.total_tokens(),
         })

@@ -96,7 +96,7 @@ fn output(reply: &Reply<'_>, text: &str, ended: bool) -> Value {
         prompt_tokens: reply.ask.prompt_tokens,
         weight_version: "default",
         completion_tokens: reply.tokens,
-        cached_tokens: 0,
+        cached_tokens: reply.cached.unwrap_or(0),
         e2e_latency: ended.then(|| Reply::millis(reply.at) / 1_000.0),
     };
     json!({"text": text, "output_ids": [], "meta_info": info})

@@ -88,7 +88,9 @@ fn every_fault_of_every_dialect_ends_as_it_should() {
                         "{target}: {end}"
                     );
                 }
-                Fault::Http429 | Fault::Http500 | Fault::Html200 => assert!(all.is_empty(), "{target}: {all}"),
+                Fault::Http401 | Fault::Http429 | Fault::Http500 | Fault::Html200 => {
+                    assert!(all.is_empty(), "{target}: {all}")
+                }
             }
         }
     }
@@ -99,7 +101,7 @@ fn every_dialect_refuses_with_a_message() {
     let others = [("/v1/embeddings", r#"{"input":"a"}"#, "")];
     for (target, body, _) in STREAMS.into_iter().chain(others) {
         let (dialect, _) = spoken(target, body);
-        for refusal in [dialect.failure(), dialect.rate_limit(), Refusal::new(503, "not yet")] {
+        for refusal in [dialect.failure(), dialect.rate_limit(), dialect.unauthorised(), Refusal::new(503, "not yet")] {
             assert!(dialect.refusal(&refusal).to_string().contains(&refusal.message), "{target}");
         }
         assert_eq!((dialect.failure().status, dialect.rate_limit().status), (500, 429), "{target}");

@@ -43,6 +43,25 @@ fn http_429() {
 }
 
 #[test]
+fn an_answer_429_says_when_to_come_back() {
+    for (retry_after, seconds) in [(Nanos::from_secs(86_400), 86_400), (Nanos::from_millis(1_200), 2), (Nanos::ZERO, 0)]
+    {
+        let server = start(EngineParams { retry_after: Some(retry_after), ..failing(Fault::Http429) });
+        let answer = ask(&server, &streamed(5));
+        assert!(answer.head.contains(&format!("retry-after: {seconds}\n")), "{answer:?}");
+    }
+}
+
+#[test]
+fn http_401() {
+    twice_each(Fault::Http401, |api, _, answer| {
+        assert_eq!(answer.status, 401);
+        assert!(answer.head.contains("401 Unauthorized\n"), "{answer:?}");
+        assert!(refused(api, answer).is_some(), "{answer:?}");
+    });
+}
+
+#[test]
 fn http_500() {
     twice_each(Fault::Http500, |api, _, answer| {
         assert_eq!(answer.status, 500);

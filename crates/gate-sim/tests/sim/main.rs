@@ -9,6 +9,8 @@ mod dialects;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod queue;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod speech;

@@ -3,18 +3,20 @@
 use std::fmt::Display;
 
 use gate_model::{
-    Against, Cache, Check, Delivery, Endpoint, EngineParams, Fault, GateSpec, Http, Iterations, Latency, Length, Load,
-    Nanos, OutputLength, Pace, PromptSpec, ScriptedFault, Shape, SpecChange, Target, Timeouts, UnixUrl, WarmingUp,
+    Abort, Against, Budget, Check, Delivery, Drifting, Endpoint, GateSpec, JournalSpec, Metric, Prices, RunOrder,
+    Scenario, SpecChange, Target, Timeouts, UnixUrl,
 };
 use serde::Serialize;
 use url::Url;
 
-use super::{change, percent, time};
+use super::engine::engine;
+use super::traffic::{load, prompts};
+use super::{change, time};
 
 /// The longest value that is shown, in characters.
 const LONGEST: usize = 60;
 /// What stands for a value that is not shown.
-const GIVEN: &str = "given";
+pub(super) const GIVEN: &str = "given";
 /// What stands for the other one, where both look alike.
 const CHANGED: &str = "changed";
 
@@ -22,10 +24,21 @@ const CHANGED: &str = "changed";
 /// stored runs of another name, load or model are none to compare with.
 pub(super) fn sent(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
     let mut changes: Vec<_> = change("name", text(&base.name), text(&head.name), false).into_iter().collect();
-    changes.extend(load(&base.load, &head.load));
-    changes.extend(prompts(&base.prompts, &head.prompts));
+    let is_apart = |spec: &GateSpec| !spec.scenarios.is_empty() && spec.order == RunOrder::InTurn;
+    // In turn the gate's own load is that of nobody but of scenarios, which say so themselves.
+    if !(is_apart(base) && is_apart(head)) {
+        changes.extend(load(&base.load, &head.load));
+    }
+    if base.scenarios.is_empty() || head.scenarios.is_empty() {
+        changes.extend(prompts(&base.prompts, &head.prompts));
+    }
+    changes.extend(scenarios(base, head));
     changes.extend(timeouts(&base.timeouts, &head.timeouts));
     changes.extend(target("target", &base.target, &head.target));
+    changes.extend(metrics(base, head));
+    changes.extend(budget(&base.budget, &head.budget));
+    changes.extend(abort(base.abort, head.abort));
+    changes.extend(journal(base.journal, head.journal));
     if base.needs_baseline() {
         changes.iter_mut().filter(|change| is_of_key(&change.what)).for_each(|change| change.loosens = true);
     }
@@ -35,92 +48,113 @@ pub(super) fn sent(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
 
 /// Whether runs that differ in this are not compared with each other.
 fn is_of_key(what: &str) -> bool {
+    let inner = what.strip_prefix("scenarios.").and_then(|rest| rest.split_once('.')).map(|(_, key)| key);
+    let what = inner.unwrap_or(what);
     let is_load = what.starts_with("load.") && what != "load.seed";
-    is_load || what.starts_with("prompts.") || ["name", "target.api", "target.model"].contains(&what)
+    is_load || what.starts_with("prompts.") || ["name", "run", "weight", "target.api", "target.model"].contains(&what)
 }
 
-fn load(base: &Load, head: &Load) -> Vec<SpecChange> {
-    let mut changes = Vec::new();
-    let rate = |load: &Load| load.pace.rate().map(|rate| rate.0);
-    let is_slower = rate(base).is_some_and(|before| rate(head).is_none_or(|now| now < before));
-    changes.extend(change("load.rps", rate(base).and_then(text), rate(head).and_then(text), is_slower));
-    let cap = |load: &Load| load.pace.cap().and_then(text);
-    let is_less = matches!(
-        (base.pace, head.pace),
-        (Pace::Closed { concurrency: before }, Pace::Closed { concurrency: now }) if now < before
-    );
-    changes.extend(change("load.concurrency", cap(base), cap(head), is_less));
-    changes.extend(iterations(base.iterations, head.iterations));
-    let http = |load: &Load| {
-        let version = match load.http {
-            Http::Auto => "auto",
-            Http::One => "1",
-            Http::Two => "2",
-        };
-        text(version)
-    };
-    let calm = [
-        change("load.warmup", text(base.warmup), text(head.warmup), false),
-        change("load.arrivals", word(&base.arrivals), word(&head.arrivals), false),
-        change("load.connections", word(&base.connections), word(&head.connections), false),
-        change("load.http", http(base), http(head), false),
-        change("load.clock", word(&base.clock), word(&head.clock), false),
-        change("load.workers", text(base.workers), text(head.workers), false),
-        change("load.seed", text(base.seed), text(head.seed), false),
-    ];
-    changes.extend(calm.into_iter().flatten());
-    changes
-}
-
-fn iterations(base: Iterations, head: Iterations) -> Vec<SpecChange> {
-    let shown = |iterations: Iterations| match iterations {
-        Iterations::Fixed(count) => Some(count.to_string()),
-        Iterations::Range { first, last, .. } => Some(format!("{first}..{last}")),
-    };
-    let most = |iterations: Iterations| iterations.looks().last().copied();
-    // Only a range can go on, so between a range and a number the two keys say one thing.
-    let [of_base, of_head] = [base, head].map(|iterations| match iterations {
-        Iterations::Fixed(_) => None,
-        Iterations::Range { last, extend, .. } => Some((last, extend)),
-    });
-    let is_less = |before: Option<u32>, now: Option<u32>| now < before;
-    let is_fewer =
-        head.base() < base.base() || (of_base.is_none() != of_head.is_none() && is_less(most(base), most(head)));
-    let mut changes: Vec<_> = change("load.iterations", shown(base), shown(head), is_fewer).into_iter().collect();
-    if let (Some((last, before)), Some((new_last, now))) = (of_base, of_head)
-        // Where neither says otherwise it follows from the iterations.
-        && (before, now) != (Some(last.saturating_mul(2)), Some(new_last.saturating_mul(2)))
-    {
-        let shown = |extend: Option<u32>| Some(extend.map_or("none".to_owned(), |extend| extend.to_string()));
-        changes.extend(change("load.extend", shown(before), shown(now), is_less(before, now)));
+/// What became of each scenario. One that is gone is measured no longer.
+fn scenarios(base: &GateSpec, head: &GateSpec) -> Vec<SpecChange> {
+    let order = |spec: &GateSpec| (!spec.scenarios.is_empty()).then(|| word(&spec.order)).flatten();
+    let mut changes: Vec<_> = change("run", order(base), order(head), false).into_iter().collect();
+    let find = |spec: &'_ GateSpec, name: &str| spec.scenarios.iter().find(|one| one.name == name).cloned();
+    let given = || Some(GIVEN.to_owned());
+    for before in &base.scenarios {
+        let what = format!("scenarios.{}", before.name);
+        match find(head, &before.name) {
+            Some(now) => {
+                let is_shared = head.order == RunOrder::Together && base.order == RunOrder::Together;
+                let inner = scenario(before, &now, is_shared);
+                changes.extend(inner.into_iter().map(|one| SpecChange { what: format!("{what}.{}", one.what), ..one }));
+            }
+            None => changes.extend(change(&what, given(), None, true)),
+        }
+    }
+    for added in head.scenarios.iter().filter(|one| find(base, &one.name).is_none()) {
+        changes.extend(change(&format!("scenarios.{}", added.name), None, given(), false));
     }
     changes
 }
 
-fn prompts(base: &PromptSpec, head: &PromptSpec) -> Vec<SpecChange> {
-    let lengths = [
-        ("prompts.input_tokens", base.input_tokens, head.input_tokens),
-        ("prompts.output_tokens", base.output_tokens, head.output_tokens),
-    ];
-    let lengths = lengths.map(|(what, base, head)| change(what, length(base), length(head), head.mean < base.mean));
-    let given = |system: &Option<String>| system.as_ref().map(|_| GIVEN.to_owned());
+fn scenario(base: &Scenario, head: &Scenario, is_shared: bool) -> Vec<SpecChange> {
+    let mut changes = if is_shared { Vec::new() } else { load(&base.load, &head.load) };
+    changes.extend(prompts(&base.prompts, &head.prompts));
+    let given = |one: &Scenario| (!one.extra_body.is_empty()).then(|| GIVEN.to_owned());
     let others = [
-        change("prompts.cache", word(&base.cache), word(&head.cache), head.cache == Cache::Warm),
-        change("prompts.output", word(&base.output), word(&head.output), head.output == OutputLength::AtMost),
-        differ("prompts.system", base.system != head.system, given(&base.system), given(&head.system), false),
-        change("prompts.file", base.file.clone(), head.file.clone(), false),
-        change("prompts.tokenizer", base.tokenizer.clone(), head.tokenizer.clone(), false),
+        change("target.model", base.model.clone(), head.model.clone(), false),
+        differ("target.extra_body", base.extra_body != head.extra_body, given(base), given(head), false),
+        change("weight", text(base.weight), text(head.weight), false),
     ];
-    lengths.into_iter().chain(others).flatten().collect()
+    changes.extend(others.into_iter().flatten());
+    changes
 }
 
-fn length(length: Length) -> Option<String> {
-    let Length { mean, stddev, min, max, shape } = length;
-    Some(match (stddev, shape) {
-        (0.0, _) => mean.to_string(),
-        (_, Shape::Normal) => format!("{{mean: {mean}, stddev: {stddev}, min: {min}, max: {max}}}"),
-        _ => format!("{{mean: {mean}, stddev: {stddev}, min: {min}, max: {max}, shape: {}}}", word(&shape)?),
-    })
+/// Where a check is on the server's own metrics, others may say something else.
+fn metrics(base: &GateSpec, head: &GateSpec) -> Option<SpecChange> {
+    let is_used =
+        base.checks.iter().any(|check| matches!(check.metric, Metric::Server(..) | Metric::Drift(Drifting::Server(_))));
+    // The path is shown where a URL's is not: it says which metrics.
+    let shown = |spec: &GateSpec| {
+        let url = spec.target.metrics.as_deref()?;
+        Some(url.split(['?', '#']).next().unwrap_or("").to_owned())
+    };
+    differ("target.metrics", base.target.metrics != head.target.metrics, shown(base), shown(head), is_used)
+}
+
+/// A run that may use less is stopped sooner, and proves less.
+fn budget(base: &Budget, head: &Budget) -> Vec<SpecChange> {
+    let dollars = |cost: Option<f64>| cost.map(|cost| format!("${cost}"));
+    let is_less =
+        |before: Option<f64>, now: Option<f64>| now.is_some_and(|now| before.is_none_or(|before| now < before));
+    let counts = [
+        ("budget.requests", base.requests, head.requests),
+        ("budget.input_tokens", base.input_tokens, head.input_tokens),
+        ("budget.output_tokens", base.output_tokens, head.output_tokens),
+    ];
+    let counts = counts.map(|(what, before, now)| {
+        let wide = |count: Option<u64>| count.map(|count| count as f64);
+        change(what, before.and_then(text), now.and_then(text), is_less(wide(before), wide(now)))
+    });
+    let cost = change("budget.cost", dollars(base.cost), dollars(head.cost), is_less(base.cost, head.cost));
+    counts.into_iter().chain([cost]).flatten().collect()
+}
+
+/// What tokens cost; lower prices let more through where a check is on the cost.
+pub(super) fn prices(base: Option<Prices>, head: Option<Prices>, is_used: bool) -> Vec<SpecChange> {
+    let shown = |price: Option<f64>| price.map(|price| format!("${price}"));
+    let input = |prices: Option<Prices>| prices.map(|prices| prices.input);
+    let cached = |prices: Option<Prices>| prices.and_then(|prices| prices.cached_input);
+    let output = |prices: Option<Prices>| prices.map(|prices| prices.output);
+    let all = [
+        ("prices.input", input(base), input(head)),
+        ("prices.cached_input", cached(base), cached(head)),
+        ("prices.output", output(base), output(head)),
+    ];
+    let is_lower = |before: Option<f64>, now: Option<f64>| match (before, now) {
+        (Some(before), Some(now)) => now < before,
+        (Some(_), None) | (None, Some(_)) => true,
+        (None, None) => false,
+    };
+    let changes =
+        all.map(|(what, before, now)| change(what, shown(before), shown(now), is_used && is_lower(before, now)));
+    changes.into_iter().flatten().collect()
+}
+
+fn abort(base: Abort, head: Abort) -> Vec<SpecChange> {
+    let changes = [
+        change("abort.connection_failures", text(base.connection_failures), text(head.connection_failures), false),
+        change("abort.lost", text(base.lost), text(head.lost), false),
+    ];
+    changes.into_iter().flatten().collect()
+}
+
+fn journal(base: JournalSpec, head: JournalSpec) -> Vec<SpecChange> {
+    let changes = [
+        change("journal.tokens", text(base.tokens), text(head.tokens), false),
+        change("journal.keep_text", text(base.keep_text), text(head.keep_text), false),
+    ];
+    changes.into_iter().flatten().collect()
 }
 
 fn timeouts(base: &Timeouts, head: &Timeouts) -> Vec<SpecChange> {
@@ -209,67 +243,23 @@ fn place(endpoint: &Endpoint) -> String {
     }
 }
 
-fn engine(path: &str, base: &EngineParams, head: &EngineParams) -> Vec<SpecChange> {
-    let both = parameters(base).into_iter().zip(parameters(head));
-    both.filter_map(|((key, base), (_, head))| change(&format!("{path}.{key}"), base, head, false)).collect()
-}
-
-/// What the simulated engine does, by the keys of the spec.
-fn parameters(engine: &EngineParams) -> Vec<(String, Option<String>)> {
-    let line = |line: &ScriptedFault| match line.from == line.to {
-        true => format!("{}: {}", line.from, line.fault.name()),
-        false => format!("{}..{}: {}", line.from, line.to, line.fault.name()),
-    };
-    let script: Vec<_> = engine.script.iter().map(line).collect();
-    let warming_up = |up: WarmingUp| format!("{{requests: {}, slowdown: {}}}", up.requests, up.slowdown);
-    let single = [
-        ("ttft", Some(latency(engine.ttft))),
-        ("tpot", Some(latency(engine.tpot))),
-        ("tokens_per_chunk", text(engine.tokens_per_chunk)),
-        ("role_chunk", Some(engine.role_chunk.map_or("none".to_owned(), time))),
-        ("script", (!script.is_empty()).then(|| format!("{{{}}}", script.join(", ")))),
-        ("slow_headers", Some(time(engine.slow_headers))),
-        ("warming_up", engine.warming_up.map(warming_up)),
-        ("buffer", Some(bytes(engine.buffer_bytes))),
-        ("dies_after", Some(engine.dies_after.map_or("none".to_owned(), |count| count.to_string()))),
-        ("ready_after", Some(time(engine.ready_after))),
-        ("seed", text(engine.seed)),
-    ];
-    let faults = Fault::ALL
-        .into_iter()
-        .map(|fault| (format!("faults.{}", fault.name()), Some(percent(engine.faults.rate(fault)))));
-    single.into_iter().map(|(key, text)| (key.to_owned(), text)).chain(faults).collect()
-}
-
-fn latency(latency: Latency) -> String {
-    let Latency { mean, stddev, shape } = latency;
-    match (stddev, shape) {
-        (Nanos::ZERO, _) => time(mean),
-        (_, Shape::Lognormal) => format!("{{mean: {}, stddev: {}}}", time(mean), time(stddev)),
-        _ => {
-            let shape = word(&shape).unwrap_or_default();
-            format!("{{mean: {}, stddev: {}, shape: {shape}}}", time(mean), time(stddev))
-        }
-    }
-}
-
-fn bytes(bytes: u32) -> String {
-    let units = [(1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
-    let whole = units.into_iter().find(|(size, _)| bytes > 0 && bytes.is_multiple_of(*size));
-    whole.map_or("0".to_owned(), |(size, unit)| format!("{}{unit}", bytes / size))
-}
-
-fn text(value: impl Display) -> Option<String> {
+pub(super) fn text(value: impl Display) -> Option<String> {
     Some(value.to_string())
 }
 
 /// The word of the spec for one of several choices.
-fn word(choice: &impl Serialize) -> Option<String> {
+pub(super) fn word(choice: &impl Serialize) -> Option<String> {
     serde_json::to_value(choice).ok()?.as_str().map(str::to_owned)
 }
 
 /// A change of something whose texts do not tell all of it, and may be the same.
-fn differ(what: &str, differs: bool, base: Option<String>, head: Option<String>, loosens: bool) -> Option<SpecChange> {
+pub(super) fn differ(
+    what: &str,
+    differs: bool,
+    base: Option<String>,
+    head: Option<String>,
+    loosens: bool,
+) -> Option<SpecChange> {
     differs.then(|| SpecChange { what: what.to_owned(), base, head, loosens })
 }
 

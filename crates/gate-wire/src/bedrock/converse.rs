@@ -10,7 +10,7 @@ use super::{EVENT_STREAM, models_path, stem};
 use crate::framing::EventStream;
 use crate::reader::decoder;
 use crate::request::{Ends, parted, present};
-use crate::{Ask, Decoder, Dialect, Keep, WireRequest};
+use crate::{Ask, Decoder, Dialect, Keep, WireRequest, image};
 
 const ENDS: Ends = Ends { prefix: "", streamed: "/converse-stream", whole: "/converse", stream_type: EVENT_STREAM };
 
@@ -37,7 +37,7 @@ fn fields(ask: &Ask<'_>) -> Map<String, Value> {
     let (system, rest) = parted(ask.prompt);
     let turns = rest.into_iter().map(|message| {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        json!({"role": role, "content": [text(message)]})
+        json!({"role": role, "content": image::parts(message, image::converse_part, |text| json!({"text": text}))})
     });
     present([
         ("system", (!system.is_empty()).then(|| system.into_iter().map(text).collect())),

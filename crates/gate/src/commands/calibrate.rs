@@ -2,6 +2,7 @@
 
 use gate_load::Stop;
 use gate_model::{ExitCode, GateSpec, Run};
+use gate_plan::Extent;
 
 use crate::baselines;
 use crate::cli::Calibrate;
@@ -9,12 +10,13 @@ use crate::commands::run::SendAll;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
+use crate::measure::Order;
 use crate::{measure, specs, stop};
 
 pub(crate) fn calibrate(arguments: &Calibrate, console: &Console) -> Result<ExitCode, Failure> {
     let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
-    let looks = spec.load.iterations.without_extension().looks();
-    Inputs::read(&spec)?.plan(&spec, &looks)?;
+    let inputs = Inputs::read(&spec)?;
+    let plans = inputs.affordable_plans(&spec, Extent::Base)?;
     let stop = Stop::new();
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;
@@ -23,7 +25,18 @@ pub(crate) fn calibrate(arguments: &Calibrate, console: &Console) -> Result<Exit
     for number in 1..=arguments.runs {
         console.people(&format!("{}: run {number} of {}\n", spec.name, arguments.runs));
         let journal = folder.join(format!("run-{number}.jsonl"));
-        runs.push(measure::run(&spec, &looks, &mut SendAll, &journal, &measure::now(), &stop, console)?);
+        let started = measure::now();
+        let order = Order {
+            spec: &spec,
+            inputs: &inputs,
+            plans: &plans,
+            journal: &journal,
+            started: &started,
+            start_at: None,
+            stop: &stop,
+            console,
+        };
+        runs.push(measure::run(&order, |_| Box::new(SendAll))?.whole()?.0);
         if stop.is_triggered() {
             console.people("Interrupted: nothing is concluded from part of the runs.\n");
             return Ok(ExitCode::Interrupted);

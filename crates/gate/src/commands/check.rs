@@ -1,7 +1,8 @@
 //! `gate check`: compile, run, judge, report.
 
 use gate_load::Stop;
-use gate_model::{ExitCode, GateSpec, Prior, Verdict};
+use gate_model::{ExitCode, GateSpec, Iterations, Nanos, Pattern, Plan, Prior, Referee, Section, Verdict};
+use gate_plan::Extent;
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
@@ -9,6 +10,7 @@ use crate::cli::{Check, Trust};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
+use crate::measure::Order;
 use crate::trust::{Base, Trusted};
 use crate::{measure, reports, specs, stop};
 
@@ -20,9 +22,13 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
     for Trusted { mut spec, findings } in trusted(specs, arguments, &overlays, console)? {
         arguments.strictness.apply(&mut spec);
         // What cannot be planned, or not be compared with, is found before any gate sends a byte.
-        Inputs::read(&spec)?.plan(&spec, &spec.load.iterations.looks())?;
+        let inputs = Inputs::read(&spec)?;
+        let plans = inputs.affordable_plans(&spec, Extent::Extended)?;
+        if !arguments.long {
+            refuse_long(&spec, &plans)?;
+        }
         let prior = baselines::choose(&spec, &given, None, console)?;
-        gates.push(Gate { spec, prior: Prior { notes: findings, ..prior } });
+        gates.push(Gate { spec, inputs, plans, prior: Prior { notes: findings, ..prior } });
     }
     let stop = Stop::new();
     let on_signal = stop.clone();
@@ -69,9 +75,29 @@ fn trusted(
     Ok(trusted)
 }
 
+/// The longest schedule of a pattern that runs unasked.
+const LONG: Nanos = Nanos::from_secs(600);
+
+/// A pattern of more than ten minutes is no check of a pull request.
+fn refuse_long(spec: &GateSpec, plans: &[Plan]) -> Result<(), Failure> {
+    let sections = spec.sections();
+    let scenarios = || sections.iter().flatten().map(|scenario| spec.load_of(*scenario));
+    let has_pattern =
+        scenarios().any(|load| load.pattern != Pattern::Steady || matches!(load.iterations, Iterations::For(_)));
+    let length = plans.iter().fold(Nanos::ZERO, |sum, plan| sum + plan.duration());
+    if !has_pattern || length <= LONG {
+        return Ok(());
+    }
+    let minutes = (length.as_secs_f64() / 60.0).round();
+    Err(Failure::usage(format!("{}: its load takes {minutes} minutes, which is long for a pull request", spec.file))
+        .hint("run it in a nightly job with `gate check --long`, or shorten the pattern to 10 minutes"))
+}
+
 /// A gate with what its run will be compared with.
 struct Gate {
     spec: GateSpec,
+    inputs: Inputs,
+    plans: Vec<Plan>,
     prior: Prior,
 }
 
@@ -83,21 +109,31 @@ fn check_one(
     verdicts: &mut Vec<Verdict>,
     console: &Console,
 ) -> Result<(), Failure> {
-    let Gate { spec, prior } = gate;
+    let Gate { spec, inputs, plans, prior } = gate;
     let folder = arguments.out.join(&spec.name);
     let journal = folder.join("run.jsonl");
-    let looks = spec.load.iterations.looks();
     reports::clear(&folder)?;
     // The day it starts on is the day its waivers are measured by.
     let started = measure::now();
-    let mut referee = gate_judge::referee(&spec, &looks, &started, &prior);
-    let run = measure::run(&spec, &looks, &mut referee, &journal, &started, stop, console)?;
+    let order = Order {
+        spec: &spec,
+        inputs: &inputs,
+        plans: &plans,
+        journal: &journal,
+        started: &started,
+        start_at: None,
+        stop,
+        console,
+    };
+    let referee =
+        |section: &Section| -> Box<dyn Referee> { Box::new(gate_judge::referee(&spec, section, &started, &prior)) };
+    let (run, journals) = measure::run(&order, referee)?.whole()?;
     let prior = baselines::confirm(prior, &run);
     let mut verdict = console.secrets.redacted(gate_judge::judge(&run, &prior));
     arguments.strictness.soften(&mut verdict);
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =
-        reports::refer(&mut verdict, &folder, &journal).and_then(|()| reports::write(&verdict, &folder, console));
+        reports::refer(&mut verdict, &folder, &journals).and_then(|()| reports::write(&verdict, &folder, console));
     let saved =
         if arguments.save_baseline { baselines::save_checked(&run, &verdict, &folder, console) } else { Ok(()) };
     verdicts.push(verdict);

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use gate_model::{Bound, Check, ExitCode, Importance, Metric, Op, Origin, Quantity, Run, Series, Verdict};
+use gate_model::{Bound, Check, ExitCode, Importance, Metric, Op, Origin, Quantity, Series, Verdict};
 
 use crate::baselines::{self, Given};
 use crate::cli::Explain;
 use crate::commands::report;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::files;
+use crate::journals;
 
 pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode, Failure> {
     let name = arguments.subject.trim();
@@ -56,8 +56,7 @@ fn on_run(subject: &str, path: &Path, console: &Console) -> Result<ExitCode, Fai
 
 /// A verdict as it was given, or a journal judged again.
 fn verdict(path: &Path, console: &Console) -> Result<Verdict, Failure> {
-    let text = files::read(path, files::LARGE)?;
-    let Ok(run) = Run::from_journal(&text) else { return report::read(path) };
+    let Ok(run) = journals::read(path) else { return report::read(path) };
     let prior = baselines::choose(&run.header.spec, &Given::default(), Some(&run), console)?;
     let prior = baselines::confirm(prior, &run);
     Ok(console.secrets.redacted(gate_judge::judge(&run, &prior)))

@@ -1,24 +1,33 @@
 //! `gate judge`: the verdict alone, from a journal or another tool's file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gate_import::{Format, Import};
-use gate_model::{Against, Check, Endpoint, ExitCode, GateSpec, PromptSpec, Run, Sample};
+use gate_model::{Against, Check, Endpoint, ExitCode, GateSpec, PromptSpec, Run, Sample, Scenario};
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
 use crate::cli::Judge;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{files, measure, reports, specs};
+use crate::{files, journals, measure, reports, specs};
 
 pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Failure> {
-    let [path] = arguments.runs.as_slice() else {
-        return Err(Failure::usage("several runs are not yet supported: judge one at a time"));
+    let [path, others @ ..] = arguments.runs.as_slice() else {
+        return Err(Failure::usage("name the run to judge"));
     };
-    refuse_overwriting(path, arguments)?;
+    if arguments.from.is_some() && !others.is_empty() {
+        return Err(Failure::usage("--from reads one file at a time")
+            .hint("several runs are the shards of one `gate run`, as journals"));
+    }
+    for (place, run) in arguments.runs.iter().enumerate() {
+        if arguments.runs.iter().take(place).any(|earlier| earlier == run) {
+            return Err(Failure::usage(format!("{} is named twice", run.display())).hint("name each journal once"));
+        }
+        refuse_overwriting(run, arguments)?;
+    }
     let source = Source::of(arguments, path, console)?;
-    let mut run = source.run(path)?;
+    let mut run = source.run(&arguments.runs)?;
     if let Some(beside) = &arguments.reference {
         run = source.side_by_side(run, path, beside)?;
     }
@@ -27,7 +36,7 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
         return Err(Failure::usage(format!("--baseline {folder}: with --from it names files of that format")));
     }
     let given = Given::of(&arguments.baseline, |path| match source.from {
-        Some(_) => Ok(gate_import::as_baseline(source.run(path)?)),
+        Some(_) => Ok(gate_import::as_baseline(source.run(&[path.to_path_buf()])?)),
         None => baselines::read(path),
     })?;
     arguments.strictness.apply(&mut run.header.spec);
@@ -35,13 +44,17 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     let prior = baselines::confirm(prior, &run);
     let mut verdict = console.secrets.redacted(gate_judge::judge(&run, &prior));
     arguments.strictness.soften(&mut verdict);
+    let journals = match source.from {
+        Some(_) => arguments.runs.clone(),
+        None => journals::with_further_parts(&arguments.runs),
+    };
     match &arguments.out {
         Some(out) => {
             let folder = out.join(&verdict.name);
-            reports::refer(&mut verdict, &folder, path)?;
+            reports::refer(&mut verdict, &folder, &journals)?;
             reports::write(&verdict, &folder, console)?;
         }
-        None => reports::refer(&mut verdict, Path::new("."), path)?,
+        None => reports::refer(&mut verdict, Path::new("."), &journals)?,
     }
     console.people(&gate_report::terminal(&verdict, console.style));
     reports::conclude(&[verdict], &arguments.outputs, console)
@@ -100,22 +113,19 @@ impl Source {
         Ok(Self { spec: Some(spec), from })
     }
 
-    /// Reads a run: a journal, or another tool's file.
-    fn run(&self, path: &Path) -> Result<Run, Failure> {
-        let text = files::read(path, files::LARGE)?;
-        match (self.from, &self.spec) {
-            (Some(format), Some(spec)) => {
+    /// Reads a run: a journal or those of all its shards, or another tool's file.
+    fn run(&self, paths: &[PathBuf]) -> Result<Run, Failure> {
+        match (self.from, &self.spec, paths) {
+            (Some(format), Some(spec), [path]) => {
+                let text = files::read(path, files::LARGE)?;
                 let (run_id, started) = (&measure::run_id(), &measure::now());
                 let import = Import { spec: spec.clone(), text: &text, gate: measure::VERSION, run_id, started };
                 gate_import::import(format, import).map_err(|error| Failure::unreadable(path, error))
             }
-            (_, spec) => {
-                let mut run = Run::from_journal(&text).map_err(|error| {
-                    Failure::unreadable(path, error)
-                        .hint("gate judge reads the run.jsonl of a check or a run; for another tool's file add --from")
-                })?;
+            (_, spec, paths) => {
+                let mut run = journals::read_all(paths)?;
                 if let Some(spec) = spec {
-                    run.header.spec = required_of(spec.clone(), &run.header.spec);
+                    run.header.spec = required_of(spec.clone(), &run.header.spec)?;
                 }
                 Ok(run)
             }
@@ -128,7 +138,7 @@ impl Source {
             return Err(Failure::usage(format!("--reference {}: it names a file here", beside.display()))
                 .hint("a second endpoint is asked by `gate check --reference URL` or `gate run --reference URL`"));
         }
-        let mut reference = self.run(beside)?;
+        let mut reference = self.run(&[beside.to_path_buf()])?;
         if self.from.is_some() {
             // Another tool's file does not say which endpoint it is of.
             reference.header.spec.target.endpoint = Endpoint::Url(beside.display().to_string());
@@ -185,10 +195,31 @@ fn refuse_overwriting(run: &Path, arguments: &Judge) -> Result<(), Failure> {
 
 /// The spec to judge a run by that was sent by another: what was sent is the other's to say; what is required of it,
 /// the spec's, and so is which token counts will do.
-fn required_of(spec: GateSpec, sent: &GateSpec) -> GateSpec {
-    let prompts = PromptSpec { tokens: spec.prompts.tokens, ..sent.prompts.clone() };
-    let (target, reference) = (sent.target.clone(), sent.reference.clone());
-    GateSpec { target, reference, load: sent.load.clone(), prompts, ..spec }
+fn required_of(spec: GateSpec, sent: &GateSpec) -> Result<GateSpec, Failure> {
+    if spec.scenarios.len() != sent.scenarios.len() || spec.scenario_names().iter().ne(&sent.scenario_names()) {
+        // A gate without scenarios has one of its own name, whatever that is.
+        if !(spec.scenarios.is_empty() && sent.scenarios.is_empty()) {
+            let (ours, theirs) = (spec.scenario_names().join(", "), sent.scenario_names().join(", "));
+            return Err(Failure::usage(format!("{}: its scenarios are {ours}, and the run's {theirs}", spec.file))
+                .hint("judge a run by a spec with the scenarios that it was sent by"));
+        }
+    }
+    let prompts = |asked: &PromptSpec, sent: &PromptSpec| PromptSpec { tokens: asked.tokens, ..sent.clone() };
+    let scenarios = spec.scenarios.iter().zip(&sent.scenarios).map(|(asked, sent)| Scenario {
+        slo: asked.slo,
+        prompts: prompts(&asked.prompts, &sent.prompts),
+        ..sent.clone()
+    });
+    Ok(GateSpec {
+        target: sent.target.clone(),
+        reference: sent.reference.clone(),
+        load: sent.load.clone(),
+        prompts: prompts(&spec.prompts, &sent.prompts),
+        scenarios: scenarios.collect(),
+        order: sent.order,
+        journal: sent.journal,
+        ..spec
+    })
 }
 
 #[cfg(test)]
@@ -205,7 +236,7 @@ mod tests {
         sent.prompts.file = Some("sent.jsonl".to_owned());
         spec.prompts.file = Some("new.jsonl".to_owned());
         spec.prompts.tokens = TokenPolicy::AcceptEstimate;
-        let judged_by = required_of(spec, &sent);
+        let judged_by = required_of(spec, &sent).unwrap();
         assert_eq!((judged_by.name.as_str(), judged_by.load.seed), ("new", 7));
         assert_eq!(judged_by.target, sent.target);
         let prompts = PromptSpec { tokens: TokenPolicy::AcceptEstimate, ..sent.prompts };

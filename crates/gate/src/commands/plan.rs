@@ -1,36 +1,52 @@
 //! `gate plan`: what would be sent, and what each check can detect. Sends nothing.
 
-use gate_model::ExitCode;
-use gate_report::PlanView;
+use gate_model::{ExitCode, Section};
+use gate_plan::Extent;
+use gate_report::{PlanTotals, PlanView};
 
 use crate::cli::Plan;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
-use crate::{measure, specs};
+use crate::inputs::{Inputs, within_budget};
+use crate::{files, measure, specs};
 
 pub(crate) fn plan(arguments: &Plan, console: &Console) -> Result<ExitCode, Failure> {
     let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
-    let looks = spec.load.iterations.looks();
-    let plan = Inputs::read(&spec)?.plan(&spec, &looks)?;
-    let power = gate_judge::power(&spec, &looks);
+    // A job of shards sends the full number.
+    let extent = if arguments.kubernetes.is_some() { Extent::Base } else { Extent::Extended };
+    let plans = Inputs::read(&spec)?.plans(&spec, extent)?;
+    let sections: Vec<_> = plans.iter().map(|plan| Section::of_plan(&spec, plan)).collect();
+    let power = gate_judge::power(&spec, &sections);
     let rules = spec.checks.iter().map(gate_judge::rule);
     let checks: Vec<_> = rules.zip(power).collect();
     let runs = gate_report::stored_runs(&spec.baseline);
     let stored = (0..spec.checks.len()).map(|check| gate_judge::stored_detects(&spec, check, runs, None));
+    let totals = gate_plan::totals(&plans, &spec);
     let view = PlanView {
         spec: &spec,
-        plan: &plan,
+        plans: &plans,
         checks: &checks,
         stored: &stored.collect::<Vec<_>>(),
         today: &measure::now(),
-        warnings: &gate_judge::plan_notes(&spec, &looks),
+        warnings: &gate_judge::plan_notes(&spec, &sections),
+        totals: PlanTotals {
+            requests: totals.requests,
+            input_tokens: totals.input_tokens,
+            output_tokens: totals.output_tokens,
+            cost: totals.cost,
+        },
     };
-    let text = if arguments.json {
-        gate_report::plan_json(&view).map_err(|error| Failure::internal(format!("failed to {error}")))?
-    } else {
-        gate_report::plan_text(&view, console.style)
+    let text = match arguments.kubernetes {
+        Some(shards) => {
+            let text = files::read(&arguments.spec, files::SMALL)?;
+            gate_report::kubernetes(&view, shards, &text)
+        }
+        None if arguments.json => {
+            gate_report::plan_json(&view).map_err(|error| Failure::internal(format!("failed to {error}")))?
+        }
+        None => gate_report::plan_text(&view, console.style),
     };
     console.data(&console.secrets.redact(&text))?;
+    within_budget(&spec, &totals)?;
     Ok(ExitCode::Passed)
 }

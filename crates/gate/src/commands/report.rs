@@ -7,7 +7,7 @@ use gate_model::{ExitCode, Run, VERDICT_SCHEMA, Verdict};
 use crate::cli::Report;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{files, reports};
+use crate::{files, journals, reports};
 
 pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, Failure> {
     let path = &arguments.verdict;
@@ -24,6 +24,14 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
     }
     if let Some(file) = &arguments.samples {
         let run = journal(path, &verdict)?;
+        if run.is_long() {
+            let words = format!(
+                "{}: the run has {} requests, and only the first are kept whole",
+                path.display(),
+                run.recorded()
+            );
+            return Err(Failure::usage(words).hint("read the journal itself: one JSON object a request"));
+        }
         reports::put(file, &gate_report::samples(&run), console)?;
     }
     if let Some(file) = &arguments.markdown {
@@ -64,15 +72,18 @@ pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
     serde_json::from_value(value).map_err(|error| Failure::unreadable(path, format!("it is not a verdict: {error}")))
 }
 
-/// The journal a verdict names, if it is still the one it was made from.
+/// The run of the journals a verdict names, if they are still those it was made from.
 pub(crate) fn journal(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
-    let [reference] = verdict.journals.as_slice() else {
-        return Err(Failure::usage(format!("{} names no single journal to take samples from", verdict_path.display())));
-    };
-    let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
-    let text = files::read(&path, files::LARGE)?;
-    if files::digest(&path)? != reference.sha256 {
-        return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
+    if verdict.journals.is_empty() {
+        return Err(Failure::usage(format!("{} names no journal to take requests from", verdict_path.display())));
     }
-    Run::from_journal(&text).map_err(|error| Failure::unreadable(&path, error))
+    let mut paths = Vec::new();
+    for reference in &verdict.journals {
+        let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
+        if files::digest(&path)? != reference.sha256 {
+            return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
+        }
+        paths.push(path);
+    }
+    journals::read_all(&paths)
 }

@@ -2,10 +2,14 @@
 
 use gate_load::Stop;
 use gate_model::{Decision, EndReason, ExitCode, Referee, Sample};
+use gate_plan::Extent;
 
 use crate::cli::Run;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::inputs::{Inputs, shards};
+use crate::measure::{Measured, Order};
+use crate::shard::Shards;
 use crate::{measure, specs, stop};
 
 /// Never stops: `gate run` always sends the full number.
@@ -22,10 +26,27 @@ pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failur
     let stop = Stop::new();
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;
-    let looks = spec.load.iterations.without_extension().looks();
-    let run = measure::run(&spec, &looks, &mut SendAll, &arguments.output, &measure::now(), &stop, console)?;
-    let recorded = run.samples.len();
-    let (exit, words) = match run.end.as_ref().map(|end| &end.reason) {
+    let inputs = Inputs::read(&spec)?;
+    let shard = arguments.shard.map(|shard| shard.of_job()).transpose()?.or(Shards::of_gitlab()?);
+    let plans = shards(&inputs.affordable_plans(&spec, Extent::Base)?, shard);
+    if let Some(shard) = shard {
+        console.people(&format!("{}: shard {} of {}\n", spec.name, shard.index, shard.of));
+    }
+    let started = measure::now();
+    let order = Order {
+        spec: &spec,
+        inputs: &inputs,
+        plans: &plans,
+        journal: &arguments.output,
+        started: &started,
+        start_at: arguments.start_at,
+        stop: &stop,
+        console,
+    };
+    let Measured { sections, .. } = measure::run(&order, |_| Box::new(SendAll))?;
+    let recorded: u32 = sections.iter().map(gate_model::Run::recorded).sum();
+    let last = sections.last().and_then(|section| section.end.as_ref());
+    let (exit, words) = match last.map(|end| &end.reason) {
         Some(EndReason::Completed | EndReason::StoppedAtLook(_)) => (ExitCode::Passed, "completed".to_owned()),
         Some(EndReason::Interrupted) => (ExitCode::Interrupted, "interrupted".to_owned()),
         Some(reason) => (ExitCode::CouldNotMeasure, gate_report::end_reason(reason)),
@@ -33,6 +54,9 @@ pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failur
     };
     let output = arguments.output.display();
     console.people(&format!("{}: {words}; {recorded} requests recorded in {output}\n", spec.name));
-    console.people(&format!("Judge it with: gate judge {output}\n"));
+    match shard {
+        None => console.people(&format!("Judge it with: gate judge {output}\n")),
+        Some(_) => console.people("Judge it with: gate judge, and the journals of all shards\n"),
+    }
     Ok(exit)
 }

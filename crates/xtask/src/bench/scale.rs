@@ -150,7 +150,7 @@ fn bare(bench: &Bench) -> Result<f64> {
 }
 
 /// A benchmark's program, built.
-fn built(package: &str, bench: &str) -> Result<std::path::PathBuf> {
+pub(super) fn built(package: &str, bench: &str) -> Result<std::path::PathBuf> {
     let mut command = Command::new(cargo());
     command.args(["bench", "--package", package, "--bench", bench, "--no-run", "--message-format", "json", "--quiet"]);
     let output = command.output()?;

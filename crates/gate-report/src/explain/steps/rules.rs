@@ -25,6 +25,7 @@ pub(super) fn steps(check: &CheckVerdict, evidence: &Evidence) -> Vec<String> {
         Rule::Stored => comparison.map(|comparison| stored(check, evidence, comparison)).unwrap_or_default(),
         Rule::StoredTail => comparison.map(|comparison| stored_tail(check, evidence, comparison)).unwrap_or_default(),
         Rule::Bounds => comparison.map(|comparison| of_bounds(evidence, comparison)).unwrap_or_default(),
+        Rule::Knee | Rule::Recovery | Rule::Trend => super::patterns::steps(check, evidence),
     });
     steps.into_iter().filter(|step| !step.is_empty()).collect()
 }
@@ -38,6 +39,12 @@ fn compared(check: &CheckVerdict, evidence: &Evidence) -> String {
     let seen = seen_figure(check).unwrap_or_else(|| "unknown".to_owned());
     let bound = limit_figure(check).filter(|_| check.check.bound.absolute().is_some());
     let bound = bound.unwrap_or_else(|| check.check.bound_text.clone());
+    if evidence.pattern.is_some() && check.seen.is_none() {
+        return format!(
+            "What is seen. The {what} has no value in this run. It has to be {} {bound}.",
+            op_words(check.check.op)
+        );
+    }
     format!("What is seen. The {what} is {seen}{bounds}. It has to be {} {bound}.", op_words(check.check.op))
 }
 

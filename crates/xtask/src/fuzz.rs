@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::tool::{cargo, root, run, say};
 
 /// How long a target runs, if nothing else is asked.
-const SECONDS: Duration = Duration::from_secs(20);
+const SECONDS: Duration = Duration::from_secs(5);
 
 /// How many targets run at once.
 const AT_ONCE: usize = 2;

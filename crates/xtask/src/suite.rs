@@ -24,7 +24,7 @@ pub(crate) fn run_all() -> Result<()> {
     run(Command::new(cargo()).env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps", "--quiet"]))?;
     step("dependencies");
     deny()?;
-    step("fuzzing, 20 s a target");
+    step("fuzzing, 5 s a target");
     fuzz::run_all()?;
     step("the binary");
     run(Command::new(cargo()).args(["build", "--release", "--package", "gate"]))?;

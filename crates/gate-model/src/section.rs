@@ -127,7 +127,7 @@ fn missing_words(missing: &[u32]) -> String {
 
 impl Run {
     /// Puts a run together of all shards of each of its sections. Sections that were never begun may be missing at the
-    /// end.
+    /// end; after one that was ended early a section that not every shard began is left out.
     ///
     /// # Errors
     /// [`AssembleError`] where the parts are not of one plan, do not make it whole, or were not sent at the same time.
@@ -143,13 +143,24 @@ impl Run {
         }
         let mut joined: Option<Self> = None;
         for (_, shards) in sections {
-            let section = join_shards(shards)?;
+            let section = match (join_shards(shards), &joined) {
+                (Ok(section), _) => section,
+                // What ended the section before on one machine kept it from this one.
+                (Err(AssembleError::Missing { .. }), Some(before)) if !before.has_ended_well() => break,
+                (Err(error), _) => return Err(error),
+            };
             joined = Some(match joined {
                 None => section,
                 Some(before) => before.followed_by(section),
             });
         }
         joined.ok_or(AssembleError::Nothing)
+    }
+
+    /// Whether all that was planned so far was sent, or a look decided it.
+    fn has_ended_well(&self) -> bool {
+        let reason = self.end.as_ref().map(|end| &end.reason);
+        matches!(reason, Some(EndReason::Completed | EndReason::StoppedAtLook(_)))
     }
 
     /// The same run with a later section.
@@ -233,7 +244,8 @@ fn join_shards(mut shards: Vec<Run>) -> Result<Run, AssembleError> {
 /// Whether all shards sent at one time, as far as their clocks tell.
 fn overlap(shards: &[Run]) -> Result<(), AssembleError> {
     let times = shards.iter().filter_map(|run| {
-        let end = run.end.as_ref()?;
+        // What was ended before it sent anything has no time of its own.
+        let end = run.end.as_ref().filter(|end| end.sent > 0)?;
         let epoch = end.epoch_unix?;
         Some((run.header.shard.map_or(1, |shard| shard.index), epoch, epoch + end.at))
     });
@@ -338,6 +350,33 @@ mod tests {
         assert_eq!(indexes, [0, 1, 2, 3, 4, 5]);
         assert_eq!((run.planned(), run.recorded(), run.end.as_ref().map(|end| end.sent)), (6, 6, Some(6)));
         assert_eq!(run.sections().iter().map(|section| section.shards).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_machine_that_was_stopped_between_two_sections_leaves_the_first() {
+        let later = |run: Run| {
+            let header = RunHeader { section: 1, first: 6, ..run.header };
+            Run { header, ..run }
+        };
+        let stopped = |run: Run| {
+            let end = run.end.map(|end| RunEnd { reason: EndReason::Interrupted, ..end });
+            Run { end, ..run }
+        };
+        let parts = |one: Run| vec![one, shard(2, 2, 0), later(shard(2, 2, 9))];
+        let run = Run::assemble(parts(stopped(shard(1, 2, 0)))).unwrap();
+        assert_eq!((run.recorded(), run.sections().len()), (6, 1));
+        assert_eq!(run.end.map(|end| end.reason), Some(EndReason::Interrupted));
+        // Where nothing was ended, a journal is missing.
+        let missing = Run::assemble(parts(shard(1, 2, 0))).unwrap_err();
+        assert_eq!(missing, AssembleError::Missing { missing: vec![1], of: 2 });
+
+        // Both were stopped while they waited to begin.
+        let unsent = |run: Run| {
+            let end = RunEnd { sent: 0, at: Nanos::ZERO, ..run.end.unwrap() };
+            stopped(Run { samples: Vec::new(), end: Some(end), ..run })
+        };
+        let run = Run::assemble(vec![unsent(shard(1, 2, 0)), unsent(shard(2, 2, 1))]).unwrap();
+        assert_eq!(run.recorded(), 0);
     }
 
     #[test]

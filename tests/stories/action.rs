@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, Place, binary, root};
+use crate::harness::{Ended, Place, binary, outputs_of_step, root};
 
 const HEALTHY: &str = "version: 1\nname: healthy\ntarget: {sim: {ttft: 5ms, tpot: 1ms}}\nload: {rps: 60, iterations: 20, warmup: 1}\nrequire: [ttft.p50 < 400ms]\n";
 
@@ -26,6 +26,19 @@ struct Job {
     log: String,
 }
 
+/// What the runner says of the job.
+const JOB: [(&str, &str); 9] = [
+    ("GITHUB_ACTIONS", "true"),
+    ("GITHUB_SERVER_URL", "https://github.com"),
+    ("GITHUB_API_URL", "http://127.0.0.1:9"),
+    ("GITHUB_REPOSITORY", "o/r"),
+    ("GITHUB_EVENT_NAME", "push"),
+    ("GITHUB_WORKFLOW", "ci"),
+    ("GITHUB_JOB", "perf"),
+    ("GITHUB_RUN_ID", "900"),
+    ("GITHUB_RUN_NUMBER", "12"),
+];
+
 /// Runs the action, and again where this machine was too busy to measure.
 fn run(place: &Place, inputs: &[(&str, &str)]) -> Job {
     place.undisturbed(|| run_once(place, inputs))
@@ -36,8 +49,12 @@ fn run_once(place: &Place, inputs: &[(&str, &str)]) -> Job {
     let text = std::fs::read_to_string(root().join("action.yml")).unwrap();
     let action: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
     let mut known = BTreeMap::new();
+    for name in ["github.token", "github.action_repository", "github.action_ref"] {
+        known.insert(name.to_owned(), String::new());
+    }
     for (name, input) in action["inputs"].as_mapping().unwrap() {
-        known.insert(format!("inputs.{}", name.as_str().unwrap()), input["default"].as_str().unwrap().to_owned());
+        let default = filled(input["default"].as_str().unwrap(), &known);
+        known.insert(format!("inputs.{}", name.as_str().unwrap()), default);
     }
     for (name, value) in inputs {
         assert!(known.insert(format!("inputs.{name}"), (*value).to_owned()).is_some(), "no input {name}");
@@ -57,16 +74,15 @@ fn run_once(place: &Place, inputs: &[(&str, &str)]) -> Job {
         let mut bash = Command::new("bash");
         bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(place.path(""));
         bash.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", &summary).env("GITHUB_ACTION_PATH", root());
-        bash.env("CI", "true").env("GITHUB_ACTIONS", "true");
+        bash.env("CI", "true").envs(JOB);
         for (name, value) in step["env"].as_mapping().into_iter().flatten() {
             bash.env(name.as_str().unwrap(), filled(value.as_str().unwrap(), &known));
         }
         let ended = Ended::of(bash.output().unwrap());
         job.log += &format!("{}{}", ended.stdout, ended.stderr);
         job.summary += &std::fs::read_to_string(&summary).unwrap_or_default();
-        for line in std::fs::read_to_string(&output).unwrap_or_default().lines() {
-            let (name, value) = line.split_once('=').unwrap();
-            known.insert(format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap()), value.to_owned());
+        for (name, value) in outputs_of_step(&std::fs::read_to_string(&output).unwrap_or_default()) {
+            known.insert(format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap()), value);
         }
         if job.code == 0 {
             job.code = ended.code;
@@ -85,7 +101,10 @@ fn filled(text: &str, known: &BTreeMap<String, String>) -> String {
     while let Some((before, after)) = rest.split_once("${{") {
         let (name, after) = after.split_once("}}").unwrap();
         filled += before;
-        filled += known.get(name.trim()).unwrap_or_else(|| panic!("nothing is known of {name}"));
+        let value = known.get(name.trim()).map(String::as_str);
+        // A step that did not run has no outputs.
+        let value = value.or_else(|| name.trim().starts_with("steps.").then_some(""));
+        filled += value.unwrap_or_else(|| panic!("nothing is known of {name}"));
         rest = after;
     }
     filled + rest
@@ -160,7 +179,13 @@ fn a_wrong_spec_and_a_wrong_path_say_so() {
     let place = place();
     let job = run(&place, &[("path", &binary().display().to_string()), ("spec", "slow/wrong.yaml")]);
     assert_eq!((job.code, job.outputs["verdict"].as_str()), (2, "usage"), "{}", job.log);
-    assert!(job.log.contains("slow/wrong.yaml") && job.summary.contains("before anything was sent"), "{}", job.summary);
+    assert!(
+        job.log.contains("slow/wrong.yaml")
+            && job.summary.contains("slow/wrong.yaml")
+            && job.log.contains("::error file=slow/wrong.yaml,line="),
+        "{}",
+        job.summary
+    );
     let job = run_until_failure(&place, "no/such/gate");
     assert!(job.contains("no/such/gate is no program"), "{job}");
 }

@@ -281,6 +281,25 @@ impl Drop for Sim {
     }
 }
 
+/// The outputs of a step of GitHub's runner, by its rules: `name=value`, or several lines between two delimiters.
+pub(crate) fn outputs_of_step(text: &str) -> Vec<(String, String)> {
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        let (name, value) = match (line.split_once('='), line.split_once("<<")) {
+            (Some((name, value)), heredoc) if heredoc.is_none_or(|(before, _)| before.len() > name.len()) => {
+                (name, value.to_owned())
+            }
+            (_, Some((name, delimiter))) => {
+                (name, lines.by_ref().take_while(|line| *line != delimiter).collect::<Vec<_>>().join("\n"))
+            }
+            _ => panic!("no output: {line}"),
+        };
+        found.push((name.to_owned(), value));
+    }
+    found
+}
+
 /// The body of a GET.
 pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();

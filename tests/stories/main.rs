@@ -19,7 +19,13 @@ mod dialects;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod forge;
+#[cfg(test)]
+mod forge_double;
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod hook;
 #[cfg(test)]
 mod interrupts;
 #[cfg(test)]
@@ -33,6 +39,8 @@ mod secrets;
 #[cfg(test)]
 mod shards;
 #[cfg(test)]
+mod static_binary;
+#[cfg(test)]
 mod streams;
 #[cfg(test)]
 mod strictness;
@@ -42,6 +50,8 @@ mod texts;
 mod timing;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod trust;
 #[cfg(test)]
 mod uniformity;
 #[cfg(test)]

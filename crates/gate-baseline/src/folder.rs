@@ -87,8 +87,7 @@ impl FolderStore {
     /// Writes and removes files, each in one step.
     pub(crate) fn apply(&self, changes: &Changes) -> Result<(), BaselineError> {
         for (path, bytes) in &changes.add {
-            let path = self.root.join(path);
-            self.write(&path, bytes).map_err(|source| BaselineError::Write { path, source })?;
+            self.write_file(path, bytes)?;
         }
         for removal in &changes.remove {
             match self.remove(removal) {
@@ -99,6 +98,12 @@ impl FolderStore {
             }
         }
         Ok(())
+    }
+
+    /// Writes a file in one step, by its path in the store.
+    pub(crate) fn write_file(&self, path: &str, bytes: &[u8]) -> Result<(), BaselineError> {
+        let path = self.root.join(path);
+        self.write(&path, bytes).map_err(|source| BaselineError::Write { path, source })
     }
 
     /// Sets the file aside before it looks for what keeps it: whoever puts that there first finds the file, or sees

@@ -62,9 +62,20 @@ impl Git {
 
     /// A command that is ready to run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        self.with_settings(&SETTINGS, arguments)
+    }
+
+    /// The text that a command prints under the person's own settings, where it succeeds: for what asks about them.
+    pub(crate) fn text_as_set(&self, arguments: &[&str]) -> Result<String, BaselineError> {
+        let output = self.with_settings(&[], arguments).output().map_err(BaselineError::NoGit)?;
+        text_of(arguments, &output)
+    }
+
+    fn with_settings(&self, settings: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        command.arg("-C").arg(&self.folder).arg("--no-pager").arg("--literal-pathspecs");
-        SETTINGS.iter().for_each(|setting| {
+        // What a commit holds is what its hash says, not what a `refs/replace` of the clone puts in its place.
+        command.args(["--no-replace-objects", "--no-pager", "--literal-pathspecs"]).arg("-C").arg(&self.folder);
+        settings.iter().for_each(|setting| {
             command.args(["-c", setting]);
         });
         MISLEADING.iter().for_each(|variable| {

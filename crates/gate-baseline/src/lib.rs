@@ -5,6 +5,7 @@
 //! Nothing here reads the environment: what CI says is an argument ([`Surroundings`]).
 #![forbid(unsafe_code)]
 
+mod archive;
 mod choose;
 mod error;
 mod folder;
@@ -20,12 +21,13 @@ mod shelf;
 mod store;
 mod stored;
 
+pub use archive::{is_archive, unpack};
 pub use choose::{Ask, Choice, choose};
 pub use error::BaselineError;
 pub use keep::{baseline, unjudged};
 pub use key::{key, with_tokens};
 pub use lineage::Lineage;
-pub use prior::{as_given, confirm, note_differences, read_file};
+pub use prior::{as_given, confirm, note_differences, read_bytes, read_file};
 pub use repository::{Repository, Surroundings};
 pub use shelf::{Listing, Shelf};
 pub use stored::{Entry, Refused};

@@ -26,13 +26,21 @@ pub(crate) const LEAST_OK: u32 = 20;
 /// Where it cannot be read, is neither, or holds a run that did not end as planned.
 pub fn read_file(path: &Path) -> Result<Baseline, BaselineError> {
     let name = path.display().to_string();
-    let refused = |why: String| BaselineError::Refused(Refused::new(&name, why));
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes = read().map_err(|source| BaselineError::Read { path: path.to_path_buf(), source })?;
+    read_bytes(bytes, &name)
+}
+
+/// Reads what a file or a server that somebody names held: a baseline, or a run's journal. `name` is for messages.
+///
+/// # Errors
+/// Where it is neither, is larger than 256 MiB, or holds a run that did not end as planned.
+pub fn read_bytes(bytes: Vec<u8>, name: &str) -> Result<Baseline, BaselineError> {
+    let refused = |why: String| BaselineError::Refused(Refused::new(name, why));
     if bytes.len() as u64 > LARGEST {
         return Err(refused(format!("it is larger than {} MiB", LARGEST >> 20)));
     }
@@ -41,7 +49,7 @@ pub fn read_file(path: &Path) -> Result<Baseline, BaselineError> {
     }
     let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8".to_owned()))?;
     let run = Run::from_journal(&text).map_err(|error| refused(error.to_string()))?;
-    unjudged(run, &name)
+    unjudged(run, name)
 }
 
 /// What the command line names is used as given, where its key agrees with that of the run (with its tokens) and enough

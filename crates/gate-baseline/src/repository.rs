@@ -158,6 +158,73 @@ impl Repository {
         String::from_utf8(bytes).map(Some).map_err(|_| unusable("it is not UTF-8 in that commit"))
     }
 
+    /// The bytes that a commit has for a path of the checkout, links within the commit followed; `None` where it has no
+    /// file there, and of a path outside the repository.
+    ///
+    /// # Errors
+    /// Where the file is larger than 16 MiB, the clone lacks the commit, or git fails.
+    pub fn bytes_at(&self, commit: &str, path: &Path) -> Result<Option<Vec<u8>>, BaselineError> {
+        let unusable = |why: String| BaselineError::Unusable { text: path.display().to_string(), what: "a file", why };
+        let commit = self.checked(commit)?;
+        if !self.has_commit(commit)? {
+            let why = "this clone does not have it".to_owned();
+            return Err(BaselineError::Unusable { text: commit.to_owned(), what: "a commit", why });
+        }
+        let is_plain = |path: &String| !path.split('/').any(|name| name == "..");
+        // Git does not go up by a path: that is settled in the checkout.
+        let Some(place) = self.as_written(path).filter(is_plain).or_else(|| self.relative(path)) else {
+            return Ok(None);
+        };
+        if place.contains('\n') {
+            return Err(unusable("its name has a line end in it".to_owned()));
+        }
+        let command = self.git.command(&["cat-file", "--batch-check", "--follow-symlinks"]);
+        let told = self.git.text_from(command, format!("{commit}:{place}\n").as_bytes())?;
+        // Whatever is missing, a folder, or leads out of the commit is told in other words.
+        let [blob, "blob", size] = told.split_ascii_whitespace().collect::<Vec<_>>()[..] else { return Ok(None) };
+        if size.parse::<u64>().is_ok_and(|size| size > LARGEST_FILE) {
+            return Err(unusable("it is larger than 16 MiB in that commit".to_owned()));
+        }
+        self.git.blobs()?.read(blob).map(Some).map_err(|error| unusable(error.to_string()))
+    }
+
+    /// Whether the clone has a commit, by its full id.
+    ///
+    /// # Errors
+    /// Where git cannot be run, or the text is no full id.
+    pub fn has_commit(&self, commit: &str) -> Result<bool, BaselineError> {
+        let object = format!("{}^{{commit}}", self.checked(commit)?);
+        Ok(self.git.ask(&["cat-file", "-e", &object])?.status.success())
+    }
+
+    /// Whether git tracks a file, links followed. One outside the repository is not tracked, nor are git's own.
+    ///
+    /// # Errors
+    /// Where git cannot be run.
+    pub fn is_tracked(&self, file: &Path) -> Result<bool, BaselineError> {
+        let Some(path) = file.canonicalize().ok().and_then(|file| self.relative(&file)) else { return Ok(false) };
+        Ok(self.git.ask(&["ls-files", "--error-unmatch", "--", &path])?.status.success())
+    }
+
+    /// The folder that git looks for this repository's hooks in, whether or not it is there: `core.hooksPath`, else the
+    /// one that all its worktrees share.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn hooks(&self) -> Result<PathBuf, BaselineError> {
+        let folder = self.git.text_as_set(&["rev-parse", "--git-path", "hooks"])?;
+        Ok(self.root.join(folder.trim_end_matches(['\n', '\r'])))
+    }
+
+    /// The folder that git keeps the repository in, with all its worktrees.
+    ///
+    /// # Errors
+    /// Where git fails.
+    pub fn common_folder(&self) -> Result<PathBuf, BaselineError> {
+        let folder = self.git.text(&["rev-parse", "--git-common-dir"])?;
+        Ok(self.root.join(folder.trim_end_matches(['\n', '\r'])))
+    }
+
     /// The files directly in a folder of a commit, by their paths from the root; none where it has no such folder.
     ///
     /// # Errors
@@ -200,11 +267,25 @@ impl Repository {
         let followed = path.canonicalize().ok().and_then(|path| self.as_written(&path));
         let mut changed = Vec::new();
         for path in [self.as_written(path), followed].into_iter().flatten() {
-            let words = ["diff", "--name-only", "--no-renames", "-z", commit, "--", &path];
+            // Git does not look below a submodule: what is in one has changed where it has.
+            let path = self.submodule_of(&path)?.unwrap_or(path);
+            let words = ["diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z", commit, "--", &path];
             changed.extend(self.git.text(&words)?.split_terminator('\0').map(str::to_owned));
         }
         changed.dedup();
         Ok(changed)
+    }
+
+    /// The submodule of the checkout that a path from the root is in, if it is in one.
+    fn submodule_of(&self, path: &str) -> Result<Option<String>, BaselineError> {
+        let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end)).chain([path]);
+        for folder in folders {
+            let listed = self.git.text(&["ls-files", "--stage", "-z", "--", folder])?;
+            if listed.starts_with("160000 ") {
+                return Ok(Some(folder.to_owned()));
+            }
+        }
+        Ok(None)
     }
 
     /// A file's path from the root as it is written, links not followed; `None` where it lies outside.

@@ -150,6 +150,7 @@ fn reach<'a, I: Iterator<Item = Request<'a>>>(
     match &end.reason {
         EndReason::NotReady(_)
         | EndReason::Refused(_)
+        | EndReason::NoCredentials(_)
         | EndReason::ClientExhausted(_)
         | EndReason::Quota(_)
         | EndReason::Unauthorized(_) => {

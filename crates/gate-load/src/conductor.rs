@@ -210,6 +210,8 @@ enum WarmUp {
 struct Fared {
     sent: u32,
     refused: u32,
+    /// Of them for want of credentials.
+    unauthorised: u32,
     /// The first refusal, in words.
     refusal: Option<String>,
 }
@@ -234,6 +236,7 @@ async fn warm_up(plan: &Plan, prompts: &dyn Prompts, workers: &[Worker], common:
         fared.sent += 1;
         if is_refusal(&sample) {
             fared.refused += 1;
+            fared.unauthorised += u32::from(matches!(sample.status, Some(401 | 403)));
             fared.refusal = fared.refusal.take().or_else(|| sample.error.clone());
         }
         if sample.outcome == Outcome::Ok && planned.arm == Arm::Target {
@@ -247,7 +250,7 @@ async fn warm_up(plan: &Plan, prompts: &dyn Prompts, workers: &[Worker], common:
     if common.cuts.by().is_some() || common.aborts.reason().is_some() {
         return Ok(WarmUp::Ended(end_reason(common)));
     }
-    for (arm, (terms, Fared { sent, refused, refusal })) in fared.iter() {
+    for (arm, (terms, Fared { sent, refused, unauthorised, refusal })) in fared.iter() {
         if let Some(words) = refusal.as_ref().filter(|_| refused == sent) {
             let planned = plan.warmup.iter().filter(|planned| planned.arm == arm).count();
             let which = if u32::try_from(planned).is_ok_and(|planned| *refused < planned) {
@@ -255,8 +258,9 @@ async fn warm_up(plan: &Plan, prompts: &dyn Prompts, workers: &[Worker], common:
             } else {
                 format!("all {refused}")
             };
-            let words = format!("{which} warm-up requests failed, the first with: {words}");
-            return Ok(WarmUp::Ended(EndReason::Refused(terms.words_of_arm(&words))));
+            let words = terms.words_of_arm(&format!("{which} warm-up requests failed, the first with: {words}"));
+            let reason = if unauthorised == sent { EndReason::NoCredentials(words) } else { EndReason::Refused(words) };
+            return Ok(WarmUp::Ended(reason));
         }
     }
     Ok(WarmUp::Done(counted))

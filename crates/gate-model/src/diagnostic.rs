@@ -55,4 +55,7 @@ pub struct Diagnostic {
     pub snippet: Option<Snippet>,
     /// What to do.
     pub hint: Option<String>,
+    /// The environment variable that is needed and not set, where that is what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }

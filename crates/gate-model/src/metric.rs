@@ -440,18 +440,6 @@ impl Metric {
         }
         names
     }
-
-    /// The error for a text that is no metric, with the nearest name.
-    fn unknown(text: &str) -> MetricError {
-        let lower = text.to_ascii_lowercase();
-        let nearest = Self::common_names()
-            .into_iter()
-            .map(|name| (strsim::damerau_levenshtein(&lower, &name), name))
-            .min_by(|left, right| left.0.cmp(&right.0))
-            .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
-            .map(|(_, name)| name);
-        MetricError::Unknown { name: text.to_owned(), nearest }
-    }
 }
 
 impl fmt::Display for Metric {

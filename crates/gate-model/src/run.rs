@@ -148,6 +148,8 @@ pub enum EndReason {
     /// Every warm-up request was refused in a way no later one can change (no connection, 401, 403, 404,
     /// 429): what was seen, in words.
     Refused(String),
+    /// Every warm-up request was refused for want of credentials (401 or 403): what was seen, in words.
+    NoCredentials(String),
     /// The next request could have used up more than the spec's budget allows.
     BudgetSpent {
         /// The key, such as `budget.output_tokens`.

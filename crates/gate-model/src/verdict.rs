@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, BaselineUse, Check, EndReason, Evidence, ExitCode, Finding, Metric, Moved, Nanos, NoBaseline, Outcome,
-    Outcomes, Override, Power, Quantity, Rule, RunFacts,
+    Arm, BaselineUse, Check, EndReason, Evidence, ExitCode, Finding, Importance, Metric, Moved, Nanos, NoBaseline,
+    Outcome, Outcomes, Override, Power, Quantity, Rule, RunFacts,
 };
 
 /// The version of the verdict's file format.
@@ -301,4 +301,28 @@ pub struct Verdict {
     pub overrides: Vec<Override>,
     /// The journals it rests on.
     pub journals: Vec<JournalRef>,
+}
+
+impl Verdict {
+    /// Whether its exit code is one that its status may have, and its status one that its checks may have: a file from
+    /// outside may claim anything.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        let is_broken = |check: &CheckVerdict| {
+            check.check.importance == Importance::Required && check.outcome == CheckOutcome::Violated
+        };
+        let is_broken = self.checks.iter().any(is_broken);
+        match (self.status, self.exit) {
+            (Status::Passed | Status::PassedWithWarnings, exit) => {
+                let is_required = |check: &CheckVerdict| check.check.importance == Importance::Required;
+                exit == ExitCode::Passed && !is_broken && self.checks.iter().any(is_required)
+            }
+            (Status::Violated, ExitCode::Passed) => is_broken && self.report_only,
+            (Status::Violated, exit) => is_broken && exit == ExitCode::Violated,
+            (Status::CouldNotMeasure, exit) => matches!(exit, ExitCode::Passed | ExitCode::CouldNotMeasure),
+            (Status::Inconclusive, ExitCode::Passed) => self.report_only,
+            (Status::Inconclusive, exit) => exit == ExitCode::Inconclusive,
+            (Status::Interrupted, exit) => exit == ExitCode::Interrupted,
+        }
+    }
 }

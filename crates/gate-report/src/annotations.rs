@@ -1,7 +1,8 @@
 //! What a forge shows on the spec's own lines.
 
-use gate_model::{CheckOutcome, CheckVerdict, Importance, Policy, Side, Verdict};
+use gate_model::{CheckOutcome, CheckVerdict, Diagnostic, Importance, Policy, Side, Verdict};
 
+use crate::bounded::bounded;
 use crate::escape::{self, workflow_message, workflow_property};
 use crate::words::{check_label, of_scenario, outcome_sentence, reasons, report_only};
 
@@ -13,15 +14,51 @@ enum Level {
     Notice,
 }
 
+/// How many annotations there are at most: GitHub keeps the first ten errors and the first ten warnings of a step, and
+/// drops the others without a word.
+const SHOWN: usize = 9;
+
 /// GitHub workflow commands, one a line, for every check that did not pass: an `::error` where it breaks the build,
 /// else a `::warning`, or a `::notice` where there is only no baseline yet, on the spec's line. Errors come first. What
 /// kept every check of a gate from being measured is said once, on the line of its first check, and so is why several
-/// have no baseline.
+/// have no baseline. There are at most nine; where there are more, a `::notice` says how many.
 #[must_use]
 pub fn annotations(verdicts: &[Verdict]) -> String {
+    let verdicts = bounded(verdicts);
     let mut lines: Vec<(Level, String)> = verdicts.iter().flat_map(of_gate).collect();
     lines.sort_by_key(|(level, _)| *level);
-    lines.into_iter().map(|(_, line)| line).collect()
+    let more = lines.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("::notice title=gate%3A {more} more::the job's summary has all of them\n"));
+    lines.into_iter().take(SHOWN).map(|(_, line)| line).chain(more).collect()
+}
+
+/// The same for what is wrong in specs: an `::error` on each line, at most nine, with a `::notice` of how many more there
+/// are.
+#[must_use]
+pub fn diagnostic_annotations(diagnostics: &[Diagnostic]) -> String {
+    let shown = diagnostics.iter().take(SHOWN).map(|diagnostic| {
+        let property = |value: &str| workflow_property(&escape::terminal(value));
+        let place = diagnostic.place.as_ref();
+        let place =
+            place.map(|place| format!("file={},line={},col={},", property(&place.file), place.line, place.column));
+        let message = workflow_message(&escape::terminal(&worded(diagnostic)));
+        format!("::error {}title=gate::{message}\n", place.unwrap_or_default())
+    });
+    let more = diagnostics.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("::notice title=gate%3A {more} more::the job's log has all of them\n"));
+    shown.chain(more).collect()
+}
+
+/// What is wrong in a spec, with its place, in one line of text.
+#[must_use]
+pub fn diagnostic_sentence(diagnostic: &Diagnostic) -> String {
+    let place = diagnostic.place.as_ref().map(|place| format!("`{place}`: ")).unwrap_or_default();
+    place + &worded(diagnostic)
+}
+
+fn worded(diagnostic: &Diagnostic) -> String {
+    let hint = diagnostic.hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
+    format!("{}{hint}", diagnostic.message)
 }
 
 /// One for each check that did not pass, or a single one where one cause kept every check from being measured.

@@ -1,14 +1,20 @@
 //! The verdicts as Markdown: a pull request's comment, and the summary of a job.
 
+mod about;
 mod context;
 mod room;
+mod state;
 mod template;
 
-use gate_model::Verdict;
+use gate_model::{ExitCode, Verdict};
 
 use crate::ReportError;
+use crate::bounded::bounded;
+pub use about::{About, Source};
 use context::Context;
+pub(crate) use context::first_words;
 use room::fitted;
+pub use state::comment_state;
 use template::Template;
 
 /// GitHub refuses a comment of more than 65,536 characters. Bytes are counted here, which are never fewer.
@@ -19,22 +25,36 @@ const SUMMARY_LIMIT: usize = 1 << 20;
 
 /// The comment of a job with these verdicts, always below 65,536 characters.
 ///
-/// Its first line is the verdict and says what is not proven; a run against the built-in engine is headed so. Each
-/// gate has a section. Where there is too little room for all, details go first, then the rows of checks that passed,
-/// then gates, and the comment says how many; the verdict stays. Its last line is the hidden [`comment_marker`].
+/// It begins with the hidden [`comment_marker`] and the hidden [`comment_state`], a line each. The first line that is
+/// seen is the verdict and says what is not proven; a run against the built-in engine is headed so. Each gate has a
+/// section. Where there is too little room for all, the rows of checks that passed go first, then details, then other
+/// rows, then gates, and the comment says how many; the verdict stays. Its last line says which commit and job it is of.
 ///
 /// # Errors
 /// [`ReportError::Template`], which no verdict of `gate` brings about.
-pub fn comment(verdicts: &[Verdict], job: Option<&str>) -> Result<String, ReportError> {
-    render(verdicts, Some(&comment_marker(job)), COMMENT_LIMIT)
+pub fn comment(verdicts: &[Verdict], about: &About<'_>) -> Result<String, ReportError> {
+    let hidden = format!("{}\n{}\n\n", comment_marker(about.job), comment_state(verdicts, about.run));
+    let text = render(verdicts, about, COMMENT_LIMIT.saturating_sub(hidden.len()))?;
+    Ok(hidden + &text)
 }
 
-/// The same for a job's summary: without the marker, and with room for 1 MiB.
+/// The first line of a job that judged nothing, in Markdown: how it ended.
+#[must_use]
+pub fn unjudged_heading(exit: ExitCode) -> String {
+    format!("{} **{}**", context::unjudged_icon(exit), context::unjudged(exit))
+}
+
+/// The same for a job's summary: without what is hidden, and with room for 1 MiB.
 ///
 /// # Errors
 /// As [`comment`].
 pub fn summary(verdicts: &[Verdict]) -> Result<String, ReportError> {
-    render(verdicts, None, SUMMARY_LIMIT)
+    shortened_summary(verdicts, SUMMARY_LIMIT)
+}
+
+/// The summary in fewer bytes than the limit.
+pub(crate) fn shortened_summary(verdicts: &[Verdict], limit: usize) -> Result<String, ReportError> {
+    render(verdicts, &About::default(), limit)
 }
 
 /// The hidden text by which a job finds its own comment again: `<!-- gate:comment -->`, or
@@ -54,10 +74,11 @@ fn encoded(name: &str) -> String {
     name.bytes().map(encode).collect()
 }
 
-fn render(verdicts: &[Verdict], marker: Option<&str>, limit: usize) -> Result<String, ReportError> {
+fn render(verdicts: &[Verdict], about: &About<'_>, limit: usize) -> Result<String, ReportError> {
+    let verdicts = bounded(verdicts);
     let template = Template::new()?;
-    let context = Context::new(verdicts, marker);
-    fitted(verdicts, limit, |room| template.render(&context.cut(room)))
+    let context = Context::new(&verdicts, about);
+    fitted(&verdicts, limit, |room| template.render(&context.cut(room)))
 }
 
 #[cfg(test)]

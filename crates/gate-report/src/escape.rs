@@ -2,15 +2,17 @@
 
 mod markdown;
 
+use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::str::Chars;
 
-pub use markdown::{markdown, markdown_block, markdown_code};
+pub use markdown::{markdown, markdown_block, markdown_code, markdown_link};
 
-/// Text for a terminal or a log: one line, without escape sequences, control characters or marks that reorder text.
+/// Text for a terminal or a log: one line, without escape sequences, control characters, or characters that reorder text
+/// or cannot be seen.
 ///
 /// Line ends and tabs become single blanks, so that no server can add a line to a report. What a CI runner that reads
-/// the log would take for a command (`::error::…` at the start of a line, `##[…]` anywhere) is broken by a blank.
+/// the log would take for a command (`::error::…` at the start of a line, `##[…]` or `##vso[…]` anywhere) is broken by a blank.
 #[must_use]
 pub fn terminal(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
@@ -21,7 +23,8 @@ pub fn terminal(text: &str) -> String {
                     clean.push(' ');
                 }
             }
-            symbol if symbol.is_control() || reorders(symbol) => {}
+            '\u{fffe}' | '\u{ffff}' => {}
+            symbol if symbol.is_control() || deceives(symbol) => {}
             symbol => clean.push(symbol),
         }
     }
@@ -29,22 +32,30 @@ pub fn terminal(text: &str) -> String {
 }
 
 fn without_commands(text: String) -> String {
-    if !text.contains("::") && !text.contains("##[") {
+    if !text.contains("::") && !text.contains("##") {
         return text;
     }
     let words = text.split(' ').map(|word| match word.strip_prefix("::") {
         Some(rest) if rest.starts_with(|first: char| first.is_ascii_alphabetic()) => format!(": :{rest}"),
         _ => word.to_owned(),
     });
-    words.collect::<Vec<_>>().join(" ").replace("##[", "## [")
+    let words = words.collect::<Vec<_>>().join(" ");
+    let mut pieces = words.split("##");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |before, piece| {
+        // `##[error]` of one runner, `##vso[task.complete]` and `##teamcity[…]` of others.
+        let is_command = piece.trim_start_matches(|symbol: char| symbol.is_ascii_alphanumeric()).starts_with('[');
+        before + if is_command { "## " } else { "##" } + piece
+    })
 }
 
-/// Text for any place in an XML 1.0 file, before the writer escapes markup: without ANSI sequences, what XML forbids
-/// as U+FFFD, and `]]>` broken so that it cannot end a CDATA section.
+/// Text for any place in an XML 1.0 file, before the writer escapes markup: without ANSI sequences and characters that
+/// reorder text or cannot be seen, what XML forbids as U+FFFD, and `]]>` broken so that it cannot end a CDATA section.
 #[must_use]
 pub fn xml_text(text: &str) -> String {
-    let clean: String =
-        strip_ansi(text).chars().map(|symbol| if in_xml(symbol) { symbol } else { '\u{fffd}' }).collect();
+    let seen = strip_ansi(text);
+    let seen = seen.chars().filter(|symbol| !deceives(*symbol));
+    let clean: String = seen.map(|symbol| if in_xml(symbol) { symbol } else { '\u{fffd}' }).collect();
     clean.replace("]]>", "]] >")
 }
 
@@ -76,6 +87,26 @@ pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// Whether the text is an address of `http` or `https` with a host.
+pub(crate) fn is_web(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '['))
+}
+
+/// An address in which all that is not of its own syntax is `%XX`: fit for a link's target in Markdown between `<` and
+/// `>`, and for JSON.
+pub(crate) fn web_address(text: &str) -> String {
+    let mut address = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'*+,;=%".contains(&byte) {
+            address.push(char::from(byte));
+        } else {
+            let _ = write!(address, "%{byte:02X}");
+        }
+    }
+    address
+}
+
 /// Whether XML 1.0 allows the character; C1 controls are allowed but discouraged, and left out here.
 fn in_xml(symbol: char) -> bool {
     match symbol {
@@ -85,13 +116,36 @@ fn in_xml(symbol: char) -> bool {
     }
 }
 
-/// Whether the character changes the order of the text around it.
-fn reorders(symbol: char) -> bool {
-    matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether the character changes the order of the text around it, or is there without being seen, so that two names that
+/// differ look alike: what Unicode lets every font ignore (`Default_Ignorable_Code_Point`), the marks of direction, and
+/// those of annotations.
+pub(crate) fn deceives(symbol: char) -> bool {
+    matches!(
+        symbol,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The text without ANSI escape sequences. An unfinished one loses its introducer only, so that nothing is hidden.
-fn strip_ansi(text: &str) -> String {
+pub(crate) fn strip_ansi(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut symbols = text.chars().peekable();
     while let Some(symbol) = symbols.next() {
@@ -146,7 +200,9 @@ mod tests {
             ("\u{1b}cgone", "cgone"),
             ("a\r\n\tb\u{8}\u{0}", "a b"),
             ("\u{202e}gnp.exe", "gnp.exe"),
+            ("a\u{200b}d\u{ad}m\u{e0061}in\u{61c}\u{feff}", "admin"),
             ("é 漢 — fine", "é 漢 — fine"),
+            ("##[error] ##vso[task.complete] ## a ##b", "## [error] ## vso[task.complete] ## a ##b"),
         ] {
             assert_eq!(terminal(hostile), clean, "{hostile:?}");
         }
@@ -174,6 +230,7 @@ mod tests {
             ("x]]>y]]]>", "x]] >y]]] >"),
             ("]\u{1b}[0m]>", "]] >"),
             ("<&\"'>\n\t", "<&\"'>\n\t"),
+            ("a\u{202e}b\u{200d}", "ab"),
         ] {
             assert_eq!(xml_text(hostile), clean, "{hostile:?}");
         }

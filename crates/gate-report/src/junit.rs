@@ -1,6 +1,7 @@
 //! The verdicts as a JUnit file, for the CI systems' own test views.
 
 mod complete;
+mod unresolved;
 
 use std::collections::HashSet;
 
@@ -8,6 +9,7 @@ use gate_model::{CheckOutcome, CheckVerdict, Importance, Nanos, Policy, Rule, Si
 use junit_report::{Duration, OffsetDateTime, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
 
 use crate::ReportError;
+use crate::bounded::bounded;
 use crate::escape::{self, xml_text};
 use crate::facts::facts_text;
 use crate::layout::counted;
@@ -16,6 +18,7 @@ use crate::words::{
     likelihood, moved_sentence, number, outcome_sentence, report_only, runs_differ, seen_figure, why_sentence,
 };
 use complete::{Completion, complete};
+pub use unresolved::junit_unresolved;
 
 /// The verdicts as JUnit XML: one suite per scenario, one testcase per check, declared and implied alike.
 ///
@@ -28,10 +31,11 @@ use complete::{Completion, complete};
 /// # Errors
 /// [`ReportError`], where the XML cannot be built.
 pub fn junit(verdicts: &[Verdict]) -> Result<String, ReportError> {
+    let verdicts = bounded(verdicts);
     let mut names = HashSet::new();
     let mut report = ReportBuilder::new();
     let mut completions = Vec::new();
-    for verdict in verdicts {
+    for verdict in verdicts.iter() {
         let scenarios = scenarios(verdict);
         let last = scenarios.len().saturating_sub(1);
         for (scenario, name) in scenarios {

@@ -6,7 +6,9 @@
 
 mod annotations;
 mod baselines;
+mod bounded;
 mod calibration;
+mod check_run;
 mod command;
 mod comment;
 mod diagnostics;
@@ -14,6 +16,7 @@ mod error;
 pub mod escape;
 mod explain;
 mod facts;
+mod gitlab;
 mod json;
 mod junit;
 mod layout;
@@ -25,15 +28,17 @@ mod style;
 mod terminal;
 pub mod words;
 
-pub use annotations::annotations;
+pub use annotations::{annotations, diagnostic_annotations, diagnostic_sentence};
 pub use baselines::{BaselineRow, baseline_list, baseline_show};
 pub use calibration::{calibration_text, calibration_yaml};
-pub use comment::{comment, comment_marker, summary};
+pub use check_run::{check_summary, check_title};
+pub use comment::{About, Source, comment, comment_marker, comment_state, summary, unjudged_heading};
 pub use diagnostics::diagnostics;
 pub use error::ReportError;
 pub use explain::{explain, explain_check, explain_errors, explain_series};
+pub use gitlab::{gitlab_annotations, load_performance};
 pub use json::verdict_json;
-pub use junit::junit;
+pub use junit::{junit, junit_unresolved};
 pub use openmetrics::openmetrics;
 pub use plan::{PlanTotals, PlanView, kubernetes, plan_json, plan_text};
 pub use progress::{Progress, ProgressPart, part_progress_line, progress_line};

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use gate_model::{Arm, CheckOutcome, CheckVerdict, Comparison, Health, Quantity, Side, Unit, Verdict};
 
+use crate::bounded::bounded;
 use crate::escape::{self, label_value};
 use crate::words::{comparison, http_version, status_word};
 
@@ -29,9 +30,10 @@ const REFERENCE: (&str, &str) = ("arm", "reference");
 /// seconds too.
 #[must_use]
 pub fn openmetrics(verdicts: &[Verdict]) -> String {
+    let verdicts = bounded(verdicts);
     let mut families = Families::default();
     let mut names = Names::default();
-    for verdict in verdicts {
+    for verdict in verdicts.iter() {
         let gate = names.unique("gate", &verdict.name);
         run(&mut families, verdict, &gate);
         workload::workload(&mut families, verdict, &gate);
@@ -147,7 +149,8 @@ fn compared(families: &mut Families, comparison: &Comparison, labels: &[(&str, &
     }
 }
 
-fn outcome(outcome: &CheckOutcome) -> &'static str {
+/// The name of what became of a check.
+pub(crate) fn outcome(outcome: &CheckOutcome) -> &'static str {
     match outcome {
         CheckOutcome::Met => "met",
         CheckOutcome::Inconclusive { side: Side::Within } => "within",

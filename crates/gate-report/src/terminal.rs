@@ -2,6 +2,7 @@
 
 use gate_model::{CheckOutcome, CheckVerdict, Comparison, Importance, Side, Status, Verdict};
 
+use crate::bounded::bounded;
 use crate::escape;
 use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
@@ -15,6 +16,11 @@ use crate::words::{
 /// what else a reader should know, and the facts of the run.
 #[must_use]
 pub fn terminal(verdict: &Verdict, style: Style) -> String {
+    let one = std::slice::from_ref(verdict);
+    bounded(one).iter().map(|verdict| text(verdict, style)).collect()
+}
+
+fn text(verdict: &Verdict, style: Style) -> String {
     let mut text = String::new();
     if verdict.simulated {
         text.push_str(&style.paint(Tone::Doubtful, SIMULATED));
@@ -65,7 +71,7 @@ fn row(verdict: &CheckVerdict) -> Row {
         },
     };
     Row {
-        label: escape::terminal(&check_label(&verdict.check)),
+        label: escape::terminal(&check_label(&verdict.check)).trim_end().to_owned(),
         seen: seen_figure(verdict).unwrap_or_else(|| "–".to_owned()),
         bounds: evidence.map(bounds).unwrap_or_default(),
         n: evidence.map_or_else(String::new, |evidence| grouped(evidence.n)),

@@ -4,23 +4,40 @@
 mod goldens;
 #[cfg(test)]
 mod outside;
+#[cfg(test)]
+mod strangers;
 
 #[cfg(test)]
 mod verdicts;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
 
     use gate_model::{
         Cause, CheckOutcome, CheckVerdict, EndReason, Finding, HttpVersion, Outcome, Override, Policy, Reached, Side,
         Status, Verdict, Waiver,
     };
-    use gate_report::{comment, comment_marker, summary};
+    use gate_report::{About, ReportError, Source, check_summary, check_title, comment_marker, comment_state, summary};
     use proptest::prelude::*;
     use pulldown_cmark::{Event, Options, Parser, Tag};
+    use regex::Regex;
 
     use crate::goldens::expect;
+    use crate::strangers::{DECEIVING, hostile};
     use crate::verdicts::verdict;
+
+    /// The whole comment of a job of which nothing else is known.
+    fn whole(verdicts: &[Verdict], job: Option<&str>) -> String {
+        gate_report::comment(verdicts, &About { job, ..About::default() }).unwrap()
+    }
+
+    /// The same without its two hidden lines.
+    fn comment(verdicts: &[Verdict], job: Option<&str>) -> Result<String, ReportError> {
+        let text = whole(verdicts, job);
+        let hidden = format!("{}\n{}\n\n", comment_marker(job), comment_state(verdicts, None));
+        Ok(text.strip_prefix(&hidden).expect("what is hidden comes first").to_owned())
+    }
 
     fn named(name: &str, fixture: &str) -> Verdict {
         Verdict { name: name.to_owned(), ..verdict(fixture) }
@@ -33,10 +50,11 @@ mod tests {
 
     #[test]
     fn several_gates_share_one_comment() {
-        let text = comment(&several(), Some("perf / chat")).unwrap();
+        let text = whole(&several(), Some("perf / chat"));
         expect("several.md", &text);
         expect("several-summary.md", &summary(&several()).unwrap());
-        assert_eq!(text.lines().last(), Some(comment_marker(Some("perf / chat")).as_str()));
+        assert_eq!(text.lines().next(), Some("<!-- gate:comment job=perf%20%2F%20chat -->"));
+        assert_eq!(summary(&several()).unwrap().matches("<!--").count(), 0);
         assert!(!comment(&[], None).unwrap().is_empty());
     }
 
@@ -117,26 +135,123 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_comment_loses_details_then_rows_then_gates_and_says_so() {
-        let rows = |text: &str| text.lines().filter(|line| line.starts_with("| `")).count();
+    fn a_huge_comment_loses_passed_rows_then_details_then_rows_then_gates_and_says_so() {
+        let rows = |text: &str| text.lines().filter(|line| line.starts_with("| ") && line.contains(" | `")).count();
+        let passed = |text: &str| text.matches("🟢").count();
+        let all = comment(&[huge(60)], None).unwrap();
+        assert!(rows(&all) == 60 && passed(&all) == 20 && !all.contains("left out, since"), "{}", all.len());
+
+        let few = comment(&[huge(120)], None).unwrap();
+        assert!((60_000..65_536).contains(&few.len()), "{} {} {}", few.len(), rows(&few), passed(&few));
+        assert!(rows(&few) == 80 + passed(&few) && passed(&few) < 40, "{}", rows(&few));
+        assert!(few.contains(&format!("{} more checks of this gate are left out", 120 - rows(&few))));
+
         let details = comment(&[huge(300)], None).unwrap();
         assert!((60_000..65_536).contains(&details.len()), "{}", details.len());
-        assert_eq!(rows(&details), 300);
-        assert!(details.contains("lines of detail are left out") && !details.contains("more checks of this gate"));
+        assert_eq!((rows(&details), passed(&details)), (200, 0));
+        assert!(details.contains("lines of detail are left out"));
 
-        let text = comment(&[huge(1_000)], None).unwrap();
-        expect("huge.md", &text);
-        assert!((60_000..65_536).contains(&text.len()), "{}", text.len());
-        assert!(text.contains("🔴 **gate chat: VIOLATED** – ttft.p95 is 1,040 ms"));
-        let shown = rows(&text);
-        assert!(text.contains(&format!("{} more checks of this gate are left out", 1_000 - shown)));
-        assert_eq!(text.matches("**VIOLATED**").count(), 333, "what passed goes first");
+        for checks in [1_000, 2_000] {
+            let text = whole(&[huge(checks)], None);
+            if checks == 1_000 {
+                expect("huge.md", &text);
+            }
+            assert!((60_000..65_536).contains(&text.len()), "{}", text.len());
+            assert!(text.contains("🔴 **gate chat: VIOLATED** – ttft.p95 is 1,040 ms"));
+            let shown = rows(&text);
+            assert!(text.contains(&format!("{} more checks of this gate are left out", checks - shown)));
+            assert_eq!(text.matches("**VIOLATED**").count(), (checks / 3).min(shown), "what passed goes first");
+        }
 
-        let many = comment(&vec![huge(3); 500], None).unwrap();
-        assert!(many.len() < 65_536 && many.contains("more gates are left out"));
-        assert!(many.starts_with("🔴 **500 gates: VIOLATED (500 violated)**"));
+        let gates = 200;
+        let many = whole(&vec![huge(3); gates], None);
+        assert!(many.len() < 65_536 && many.contains("left out"), "{}", many.len());
+        assert!(many.contains(&format!("🔴 **{gates} gates: VIOLATED ({gates} violated)**")));
+        let shown = many.matches("### ").count();
+        assert!(shown == gates || many.contains(&format!("{} more gates are left out", gates - shown)), "{many}");
         let more = summary(&[huge(1_000)]).unwrap();
         assert!(more.len() > 65_536 && more.len() < 1 << 20);
+        let check = check_summary(&[huge(1_000)]).unwrap();
+        assert!((60_000..=65_535).contains(&check.len()) && !check.contains("<!--"));
+    }
+
+    #[test]
+    fn a_comment_says_which_job_and_commit_it_is_of() {
+        let advice = ["This token can only read: _ask_ @owner".to_owned()];
+        let about = About {
+            job: Some("perf"),
+            run: Some(7),
+            commit: Some("0123456789abcdef0123"),
+            page: Some("https://forge.example/a_b/runs/1?x=<y>)&z=é"),
+            unjudged: None,
+            source: Source::Elsewhere,
+            advice: &advice,
+        };
+        let verdicts = [verdict("violated")];
+        let text = gate_report::comment(&verdicts, &about).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("<!-- gate:comment job=perf -->"));
+        assert_eq!(lines.next(), Some(comment_state(&verdicts, Some(7)).as_str()));
+        assert!(lines.next() == Some("") && lines.next().unwrap().starts_with("🔴 **gate chat: VIOLATED**"));
+        assert!(
+            text.contains("\n> The numbers come from the pull request's own job, which can say anything"),
+            "{text}"
+        );
+        assert!(text.contains("\n- This token can only read: \\_ask\\_ @&#8203;owner\n"), "{text}");
+        let last = "<sub>commit `0123456789ab` · [job](<https://forge.example/a_b/runs/1?x=%3Cy%3E%29&z=%C3%A9>)</sub>";
+        assert_eq!(text.lines().last(), Some(last));
+        for (page, commit) in [("javascript:alert(1)", ""), ("https://", ""), ("ftp://e.org", "")] {
+            let about =
+                About { page: Some(page), commit: Some(commit).filter(|id| !id.is_empty()), ..About::default() };
+            assert!(!gate_report::comment(&verdicts, &about).unwrap().contains("<sub>"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_state_changes_with_what_is_said_and_not_with_numbers() {
+        let state = |verdict: &Verdict| comment_state(std::slice::from_ref(verdict), None);
+        let violated = verdict("violated");
+        let shown = state(&violated);
+        let digest = shown.strip_prefix("<!-- gate:state ").and_then(|rest| rest.strip_suffix(" -->")).unwrap();
+        assert!(digest.len() == 16 && digest.chars().all(|digit| "0123456789abcdef".contains(digit)), "{digest}");
+        assert_eq!(
+            comment_state(std::slice::from_ref(&violated), Some(12)),
+            format!("<!-- gate:state run=12 {digest} -->")
+        );
+        let mut again = violated.clone();
+        again.checks[0].seen = Some(gate_model::Quantity::time(gate_model::Nanos::from_millis(313)));
+        again.run.run_id = "another".to_owned();
+        again.run.sent += 1;
+        again.findings.clear();
+        assert_eq!(state(&again), shown);
+        let changed: [fn(&mut Verdict); 5] = [
+            |verdict| verdict.name.push('x'),
+            |verdict| verdict.status = Status::Passed,
+            |verdict| verdict.checks[0].outcome = CheckOutcome::Violated,
+            |verdict| verdict.checks[1].check.bound_text.push('0'),
+            |verdict| drop(verdict.checks.pop()),
+        ];
+        for (number, change) in changed.into_iter().enumerate() {
+            let mut verdict = violated.clone();
+            change(&mut verdict);
+            assert_ne!(state(&verdict), shown, "{number}");
+        }
+        let two = [named("a", "passed"), named("b", "violated")];
+        let swapped = [named("b", "passed"), named("a", "violated")];
+        assert_ne!(comment_state(&two, None), comment_state(&swapped, None));
+    }
+
+    #[test]
+    fn a_check_run_has_a_title_of_one_plain_line() {
+        let title = check_title(&[verdict("over")]);
+        assert!(title.starts_with("gate chat: PASSED WITH WARNINGS – ttft.p95 is 902 ms, limit 800 ms"), "{title}");
+        assert!(title.contains("--strict would fail it") && !title.contains(['`', '*']), "{title}");
+        assert!(check_title(&[verdict("simulated")]).starts_with("SIMULATED ENGINE: gate "));
+        assert!(check_title(&several()).starts_with("SIMULATED ENGINE: 4 gates: VIOLATED (1 violated"));
+        assert_eq!(check_title(&[]), "No gate – Nothing was judged.");
+        let long = check_title(&[filled(&"`x\n\u{1b}[31m漢".repeat(200))]);
+        assert!(long.chars().count() <= 255 && !long.contains(|symbol: char| symbol.is_control()), "{long}");
+        assert_eq!(check_summary(&several()).unwrap(), summary(&several()).unwrap());
     }
 
     #[test]
@@ -152,9 +267,9 @@ mod tests {
         assert_eq!(many.checks.len(), 60);
         let text = comment(&[many], None).unwrap();
         assert!(text.len() < 65_536 && !text.contains("left out, since a comment"), "{}", text.len());
-        assert_eq!(text.matches("(5\u{a0}runs)").count(), 40);
+        assert_eq!(text.matches(" (5\u{a0}runs) |").count(), 40);
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
-        assert!(rows.iter().all(|row| row.matches('|').count() == 9), "{text}");
+        assert!(rows.iter().all(|row| row.matches('|').count() == 8), "{text}");
     }
 
     #[test]
@@ -222,6 +337,20 @@ mod tests {
         check.outcome = CheckOutcome::CouldNotMeasure { cause };
     }
 
+    /// What forges make mentions, references, links and signs of in a rendered text.
+    static MADE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+        let patterns = [
+            r"[@#][\w\x22/]",
+            r"(?i)\b(www\.|[a-z]+://|mailto:\S*@\w|GH-[0-9])",
+            r"\w@\w",
+            r"[!$&][0-9]",
+            r#"[%~^*][A-Za-z0-9_"{]"#,
+            r":[A-Za-z0-9_+-]+:",
+            r"[\[{][^\s\x{200b}]",
+        ];
+        patterns.map(|pattern| Regex::new(pattern).unwrap()).to_vec()
+    });
+
     /// How many rows, items, code blocks and headings a comment has; panics on any markup that is not its own.
     fn shape(markdown: &str) -> [usize; 4] {
         let mut shape = [0; 4];
@@ -255,7 +384,8 @@ mod tests {
                 Event::Html(html) | Event::InlineHtml(html) => assert!(
                     ["<details>", "</details>", "<summary>Why, what was run, and how to run it again</summary>"]
                         .contains(&html.trim())
-                        || html.trim() == "<!-- gate:comment -->",
+                        || html.trim() == "<!-- gate:comment -->"
+                        || (html.starts_with("<!-- gate:state ") && html.trim_end().len() == 36),
                     "{html}"
                 ),
                 Event::Text(text) if !in_code => prose.push_str(&text),
@@ -263,84 +393,32 @@ mod tests {
                 other => panic!("{other:?} in\n{markdown}"),
             }
         }
-        // What GitHub makes of a rendered text: mentions, references, links.
-        let mut symbols = prose.chars().peekable();
-        while let Some(symbol) = symbols.next() {
-            let next = symbols.peek().copied();
-            assert!(!"@#".contains(symbol) || next == Some('\u{200b}') || next.is_none(), "{symbol}{next:?}");
+        // What forges make of a rendered text: mentions, references, links, commands.
+        for pattern in MADE.iter() {
+            let found = pattern.find(&prose).map(|found| found.as_str().to_owned());
+            assert_eq!(found, None, "{pattern} in {prose}");
         }
-        assert!(!prose.contains("://") && !prose.to_lowercase().contains("www."), "{prose}");
+        assert!(!markdown.lines().any(|line| line.starts_with('/')), "{markdown}");
+        // A break is the one that gate writes itself, as a reference; in code none can be one.
+        let deceiving = |symbol: char| symbol != '\u{200b}' && DECEIVING.contains(&symbol);
+        assert!(
+            !markdown.contains(deceiving) && !markdown.replace("<!\u{200b}--", "").contains('\u{200b}'),
+            "{markdown}"
+        );
         shape
     }
 
-    fn hostile() -> impl Strategy<Value = String> {
-        let pieces = prop::sample::select(vec![
-            "`",
-            "``",
-            "```",
-            "|",
-            "\\",
-            "\\|",
-            "<",
-            ">",
-            "<script>",
-            "<!--",
-            "-->",
-            "</details>",
-            "&lt;",
-            "&#124;",
-            "*",
-            "**",
-            "_",
-            "~~",
-            "[",
-            "](",
-            "](x)",
-            "![",
-            "[^1]",
-            "[x]",
-            "@octocat",
-            "#12",
-            "GH-1",
-            "http://e.org",
-            "www.e.org",
-            "a@b.org",
-            "$x$",
-            "$$",
-            "\n",
-            "\r\n",
-            "\n\n",
-            "# ",
-            "- ",
-            "1. ",
-            "+ ",
-            "=",
-            "---",
-            ":--",
-            "    ",
-            "\t",
-            "\u{1b}[31m",
-            "\u{202e}",
-            ":tada:",
-            "é",
-            "a",
-            " ",
-            "gate:comment",
-        ]);
-        prop_oneof![any::<String>(), prop::collection::vec(pieces, 0..14).prop_map(|pieces| pieces.concat())]
-    }
-
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn no_text_is_markup(text in hostile()) {
-            let plain = comment(&[filled("plain")], None).unwrap();
-            let markdown = comment(&[filled(&text)], None).unwrap();
+            let plain = whole(&[filled("plain")], None);
+            let markdown = whole(&[filled(&text)], None);
             prop_assert!(markdown.len() < 65_536);
             let (expected, found) = (shape(&plain), shape(&markdown));
             prop_assert_eq!(expected, found, "{}", markdown);
-            prop_assert_eq!(markdown.matches("<!--").count(), 1);
+            prop_assert_eq!(markdown.matches("<!--").count(), 2);
         }
     }
 

@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod goldens;
 #[cfg(test)]
+mod strangers;
+
+#[cfg(test)]
 mod verdicts;
 
 #[cfg(test)]
@@ -15,11 +18,14 @@ mod tests {
         With,
     };
     use gate_report::{
-        BaselineRow, Style, annotations, baseline_list, baseline_show, calibration_text, calibration_yaml, comment,
-        explain_check, junit, terminal,
+        About, BaselineRow, Style, annotations, baseline_list, baseline_show, calibration_text, calibration_yaml,
+        comment, explain_check, junit, terminal,
     };
 
+    use proptest::prelude::*;
+
     use crate::goldens::expect;
+    use crate::strangers::{DECEIVING, hostile};
     use crate::verdicts::verdict;
 
     fn fits(text: &str) {
@@ -61,7 +67,9 @@ mod tests {
         let limit = "limit 11.5 ms (+15 %)";
         let unwrapped = |text: String| text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ");
         let verdicts = std::slice::from_ref(&verdict);
-        for text in [terminal(&verdict, Style::Plain), comment(verdicts, None).unwrap(), junit(verdicts).unwrap()] {
+        for text in
+            [terminal(&verdict, Style::Plain), comment(verdicts, &About::default()).unwrap(), junit(verdicts).unwrap()]
+        {
             let text = unwrapped(text);
             assert!(text.contains(said) && text.contains(limit), "{text}");
         }
@@ -70,7 +78,7 @@ mod tests {
             terminal(&verdict, Style::Plain).lines().any(|line| line.contains("15%  ") && line.contains("11.504 ms"))
         );
         assert!(junit(verdicts).unwrap().contains("seen:      11.504 ms"));
-        assert!(comment(verdicts, None).unwrap().contains("| 11.504\u{a0}ms |"));
+        assert!(comment(verdicts, &About::default()).unwrap().contains("| 11.504\u{a0}ms |"));
 
         // What is just at the limit does not keep `<`.
         verdict.checks[1].seen = Some("11.5ms".parse().unwrap());
@@ -109,7 +117,7 @@ mod tests {
         check.outcome = CheckOutcome::Inconclusive { side: Side::Over };
         let evidence = check.evidence.as_mut().unwrap();
         (evidence.p_fail, evidence.level) = (Some(0.3527), Some(0.0056));
-        let text = comment(std::slice::from_ref(&verdict), None).unwrap();
+        let text = comment(std::slice::from_ref(&verdict), &About::default()).unwrap();
         assert!(text.contains("−6.2 pp, p = 0.3527, above the level 0.0056, by an exact binomial"), "{text}");
         assert!(text.contains("A share is judged by how many requests are bad"), "{text}");
     }
@@ -337,6 +345,39 @@ mod tests {
         assert_eq!(line("errors.5xx.count", Op::AtMost, "2", "2.3"), "errors.5xx.count <= 3");
         let tokens = line("throughput.output_tokens", Op::AtLeast, "100tok/s", "1234.5tok/s");
         assert_eq!(tokens, "throughput.output_tokens >= 1234tok/s");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_comes_back_from_a_proposed_block(text in hostile()) {
+            let mut calibration = calibration();
+            (calibration.name, calibration.noise.found) = (text.clone(), text.clone());
+            for check in &mut calibration.checks {
+                check.check.bound_text.clone_from(&text);
+                (check.limit, check.tolerance) = (None, None);
+                if let Some(waiver) = &mut check.check.waive {
+                    waiver.reason.clone_from(&text);
+                }
+            }
+            let yaml = calibration_yaml(&calibration);
+            prop_assert!(!yaml.contains(DECEIVING) && !yaml.contains(|symbol: char| symbol.is_control() && symbol != '\n'));
+            let read: serde_yaml::Value = serde_yaml::from_str(&yaml).unwrap();
+            let clean = gate_report::escape::terminal(&text);
+            let is_written = |check: &CheckCalibration| check.check.origin != Origin::Implied;
+            let required = |check: &&CheckCalibration| check.check.importance == Importance::Required && is_written(check);
+            let checks = calibration.checks.iter().filter(required);
+            let entries = read["require"].as_sequence().unwrap();
+            prop_assert_eq!(entries.len(), checks.clone().count());
+            for (entry, check) in entries.iter().zip(checks) {
+                let written = entry.get("check").unwrap_or(entry).as_str().unwrap();
+                prop_assert_eq!(written, gate_report::escape::terminal(&check.check.to_string()));
+                if check.check.waive.is_some() {
+                    prop_assert_eq!(entry["waive"]["reason"].as_str().unwrap(), clean.as_str());
+                }
+            }
+        }
     }
 
     #[test]

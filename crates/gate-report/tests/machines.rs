@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn every_check_that_did_not_pass_is_annotated_on_its_line() {
-        let text = annotations(&all());
+        let text: String = all().iter().map(|verdict| annotations(std::slice::from_ref(verdict))).collect();
         expect("annotations.txt", &text);
         let passes = |outcome: &CheckOutcome| {
             matches!(outcome, CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within })
@@ -38,8 +38,9 @@ mod tests {
         assert_eq!(text.matches("not ready within").count(), 1);
         let report_only = annotations(&[verdict("mean-cluster")]);
         assert!(report_only.lines().count() > 1 && report_only.lines().all(|line| line.starts_with("::warning ")));
-        let levels: Vec<bool> = text.lines().map(|line| line.starts_with("::error file=")).collect();
-        assert!(levels.is_sorted_by_key(|error| !error), "errors come first");
+        let together = annotations(&all());
+        let levels: Vec<bool> = together.lines().map(|line| line.starts_with("::error file=")).collect();
+        assert!(levels.is_sorted_by_key(|error| !error) && levels.contains(&true), "errors come first");
         assert!(text.lines().all(|line| line.starts_with("::error file=") || line.starts_with("::warning file=")));
         assert_eq!(annotations(&[verdict("passed")]), "");
     }
@@ -61,7 +62,8 @@ mod tests {
     #[test]
     fn what_was_compared_is_in_both() {
         let compared = ["relative-violated", "side-by-side", "no-baseline", "no-baseline-strict", "blind"].map(verdict);
-        expect("annotations-compared.txt", &annotations(&compared));
+        let each = compared.iter().map(|verdict| annotations(std::slice::from_ref(verdict)));
+        expect("annotations-compared.txt", &each.collect::<String>());
         let text = openmetrics(&compared);
         expect("metrics-compared.txt", &text);
         let families = parse(&text).unwrap();
@@ -70,6 +72,25 @@ mod tests {
         assert!(families["gate_figure_seconds"].iter().any(|sample| sample.label("arm") == "reference"));
         let one: f64 = families["gate_check_outcome"].iter().map(|sample| sample.value).sum();
         assert_eq!(one as usize, compared.iter().map(|verdict| verdict.checks.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn nine_are_annotated_and_the_others_are_counted() {
+        let mut many = verdict("violated");
+        let violated = many.checks[1].clone();
+        for count in [9, 10, 300] {
+            many.checks = vec![violated.clone(); count];
+            let text = annotations(&[many.clone(), verdict("over")]);
+            let (shown, last) = text.trim_end().rsplit_once('\n').unwrap();
+            assert!(
+                shown.lines().count() == 9 && shown.lines().all(|line| line.starts_with("::error file=")),
+                "{text}"
+            );
+            let expected = format!("::notice title=gate%3A {} more::the job's summary has all of them", count - 9 + 2);
+            assert_eq!(last, expected);
+        }
+        many.checks.truncate(9);
+        assert_eq!(annotations(&[many]).lines().count(), 9);
     }
 
     #[test]

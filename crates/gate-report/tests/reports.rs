@@ -11,7 +11,7 @@ mod tests {
     use std::path::PathBuf;
 
     use gate_model::{Cause, CheckOutcome, EndReason, HttpVersion, Policy, Reached, Side, Status, Verdict};
-    use gate_report::{Style, comment, junit, terminal, verdict_json};
+    use gate_report::{About, Style, comment, junit, terminal, verdict_json};
     use quick_xml::events::Event;
 
     use crate::goldens::{expect, folder};
@@ -36,7 +36,7 @@ mod tests {
         for (name, verdict) in verdicts() {
             expect(&format!("{name}.txt"), &terminal(&verdict, Style::Plain));
             expect(&format!("{name}.xml"), &junit(std::slice::from_ref(&verdict)).unwrap());
-            expect(&format!("{name}.md"), &comment(std::slice::from_ref(&verdict), None).unwrap());
+            expect(&format!("{name}.md"), &comment(std::slice::from_ref(&verdict), &About::default()).unwrap());
         }
     }
 

@@ -397,6 +397,7 @@ mod tests {
                 message: "unknown metric `tfft.p95`".to_owned(),
                 snippet: Some(Snippet { text: "  - tfft.p95 < 800ms".to_owned(), column: 5, length: 8 }),
                 hint: Some("did you mean `ttft.p95`?".to_owned()),
+                missing: None,
             },
             Diagnostic {
                 severity: Severity::Warning,
@@ -404,6 +405,7 @@ mod tests {
                 message: "a tab\tand \u{1b}[31man escape\u{1b}[0m in the message".to_owned(),
                 snippet: Some(Snippet { text: "\t\trps:\t2 \u{1b}".to_owned(), column: 3, length: 4 }),
                 hint: None,
+                missing: None,
             },
             Diagnostic {
                 severity: Severity::Error,
@@ -411,6 +413,7 @@ mod tests {
                 message: "a line too long to show".to_owned(),
                 snippet: Some(Snippet { text: long, column: 309, length: 99 }),
                 hint: None,
+                missing: None,
             },
             Diagnostic {
                 severity: Severity::Error,
@@ -418,6 +421,7 @@ mod tests {
                 message: "a caret past the end".to_owned(),
                 snippet: Some(Snippet { text: "key:".to_owned(), column: 90, length: 0 }),
                 hint: None,
+                missing: None,
             },
             Diagnostic {
                 severity: Severity::Error,
@@ -425,6 +429,7 @@ mod tests {
                 message: "`--set load.rsp=3`: no such key".to_owned(),
                 snippet: None,
                 hint: Some("did you mean `load.rps`?".to_owned()),
+                missing: None,
             },
         ];
         let text = diagnostics(&list, Style::Plain);

@@ -4,6 +4,9 @@
 mod goldens;
 
 #[cfg(test)]
+mod strangers;
+
+#[cfg(test)]
 mod verdicts;
 
 #[cfg(test)]
@@ -18,11 +21,14 @@ mod tests {
         SharedPrefix, Stage, Status, Turns, Verdict,
     };
     use gate_report::{
-        PlanTotals, PlanView, Style, annotations, comment, explain, explain_check, junit, kubernetes, openmetrics,
-        plan_json, plan_text, terminal,
+        About, PlanTotals, PlanView, Style, annotations, comment, explain, explain_check, junit, kubernetes,
+        openmetrics, plan_json, plan_text, terminal,
     };
 
+    use proptest::prelude::*;
+
     use crate::goldens::expect;
+    use crate::strangers::{DECEIVING, hostile};
     use crate::verdicts::verdict;
 
     /// A check's rule with what it can find.
@@ -207,6 +213,25 @@ mod tests {
         assert!(odd.contains("completions: 1\n"));
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_spec_comes_back_from_a_manifest(text in hostile()) {
+            let (mut spec, plans, checks) = nightly();
+            spec.name.clone_from(&text);
+            spec.file.clone_from(&text);
+            let manifest = kubernetes(&view(&spec, &plans, &checks), 4, &text);
+            prop_assert!(!manifest.contains(DECEIVING));
+            let parts: Vec<serde_yaml::Value> = serde_yaml::Deserializer::from_str(&manifest)
+                .map(|part| serde::Deserialize::deserialize(part).unwrap())
+                .collect();
+            prop_assert_eq!(parts.len(), 4);
+            let read = parts[0]["data"]["gate.yaml"].as_str().unwrap();
+            prop_assert_eq!(read, text.strip_prefix('\u{feff}').unwrap_or(&text));
+        }
+    }
+
     #[test]
     fn the_scripts_of_a_manifest_are_shell() {
         let (spec, plans, checks) = nightly();
@@ -315,7 +340,7 @@ mod tests {
             "- stopped early after 112 of at most 900 requests: the next request could have used up more than";
         let text = words(&terminal(&verdict, Style::Plain));
         assert!(text.split("check seen").next().unwrap().contains(stopped), "{text}");
-        let text = comment(std::slice::from_ref(&verdict), None).unwrap();
+        let text = comment(std::slice::from_ref(&verdict), &About::default()).unwrap();
         assert!(text.split("| scenario |").next().unwrap().contains(stopped), "{text}");
         // What became of each section stands in its own line.
         verdict.run.parts[1].reason = Some(EndReason::Quota("daily limit reached".to_owned()));
@@ -342,7 +367,7 @@ mod tests {
             // The lead says it, and each check why: not a third time between the two.
             assert!(!text.contains("\n  - "), "{text}");
             expect(golden, &text);
-            let text = comment(std::slice::from_ref(&verdict), None).unwrap();
+            let text = comment(std::slice::from_ref(&verdict), &About::default()).unwrap();
             assert!(text.contains("Stopped early after 29 of at most 100 requests: the server"), "{text}");
         }
     }
@@ -385,7 +410,7 @@ mod tests {
                 check
             })
             .collect();
-        let text = comment(&[verdict], None).unwrap();
+        let text = comment(&[verdict], &About::default()).unwrap();
         assert!(text.len() < 65_536, "{}", text.len());
         assert!(text.contains("scenario-3-with-a-long-name: e2e.p95 is 31.4 s"), "{text}");
     }

@@ -80,6 +80,8 @@ impl Read<'_, '_> {
     /// The same, in custody of the redactor.
     fn secret(&mut self, name: &str) -> Option<Secret> {
         let secret = Secret::new(self.text(name)?);
+        let site = self.context.site(self.path);
+        self.context.asked.insert(name.to_owned(), site);
         self.secrets.push(secret.clone());
         Some(secret)
     }

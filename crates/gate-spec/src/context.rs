@@ -14,6 +14,8 @@ pub(crate) struct Context<'a> {
     pub(crate) walked: &'a Walked,
     pub(crate) source: &'a Source<'a>,
     pub(crate) environment: &'a BTreeMap<String, String>,
+    /// Variables that credentials were taken from without being named, with what asks for them.
+    pub(crate) asked: BTreeMap<String, Site>,
     pub(crate) problems: Vec<Problem>,
 }
 

@@ -26,6 +26,7 @@ mod overlay;
 mod problem;
 mod prompts;
 mod raw;
+mod reach;
 mod reference;
 mod resolve;
 mod scenario;
@@ -39,7 +40,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
-use gate_model::{Diagnostic, GateSpec, Secret, Severity};
+use gate_model::{Diagnostic, GateSpec, Place, Secret, Severity};
 use serde_yaml::Value;
 
 use context::Context;
@@ -49,6 +50,9 @@ use source::Source;
 use yaml::{Site, TEXT_LIMIT};
 
 pub use change::{changes, judged_by};
+pub use reach::{
+    AllowedHost, AllowedHostError, Destination, carries_secrets, destinations, destinations_of_flags, sent_files,
+};
 pub use schema::json_schema;
 
 /// The most diagnostics that are returned; nobody reads more at once.
@@ -72,6 +76,9 @@ pub struct Resolved {
     pub spec: GateSpec,
     /// Every credential in it, for the redactor.
     pub secrets: Vec<Secret>,
+    /// Every variable of the environment that its values name, set or not, and those that AWS credentials come from where
+    /// they are asked for; with the first place that does.
+    pub variables: BTreeMap<String, Place>,
     /// What is worth knowing, though the gate runs; in file order.
     pub warnings: Vec<Diagnostic>,
 }
@@ -124,7 +131,7 @@ pub fn resolve(
             return Err(diagnostics(&source, problems));
         }
     };
-    let mut context = Context { walked: &walked, source: &source, environment, problems };
+    let mut context = Context { walked: &walked, source: &source, environment, asked: BTreeMap::new(), problems };
     let built = resolve::build(&mut context, raw, file);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         context.problems.into_iter().partition(|problem| problem.severity == Severity::Error);
@@ -132,10 +139,12 @@ pub fn resolve(
         return Err(diagnostics(&source, errors));
     }
     let warnings = diagnostics(&source, warnings);
+    let variables = walked.variables.iter().chain(&context.asked);
+    let variables = variables.map(|(name, site)| (name.clone(), source.place(*site))).collect();
     let mut secrets = built.secrets;
     secrets.append(&mut walked.secrets);
     let spec = GateSpec { overrides: overlay::overrides(overlays), ..built.spec };
-    Ok(Resolved { spec, secrets, warnings })
+    Ok(Resolved { spec, secrets, variables, warnings })
 }
 
 fn diagnostics(source: &Source, mut problems: Vec<Problem>) -> Vec<Diagnostic> {

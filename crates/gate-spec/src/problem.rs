@@ -13,11 +13,13 @@ pub(crate) struct Problem {
     pub(crate) site: Site,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// The environment variable that is needed and not set, where that is what is wrong.
+    pub(crate) missing: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn error(site: Site, message: impl Display) -> Self {
-        Self { severity: Severity::Error, site, message: message.to_string(), hint: None }
+        Self { severity: Severity::Error, site, message: message.to_string(), hint: None, missing: None }
     }
 
     pub(crate) fn warning(site: Site, message: impl Display) -> Self {

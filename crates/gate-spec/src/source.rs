@@ -75,17 +75,19 @@ impl<'a> Source<'a> {
 
     /// The problem as it is shown.
     pub(crate) fn diagnostic(&self, problem: Problem) -> Diagnostic {
-        let Problem { severity, site, message, hint } = problem;
+        let Problem { severity, site, message, hint, missing } = problem;
         match site {
             Site::Text(span) => {
                 let snippet = Some(self.snippet(span));
-                Diagnostic { severity, place: Some(self.place(site)), message, snippet, hint }
+                Diagnostic { severity, place: Some(self.place(site)), message, snippet, hint, missing }
             }
             Site::Flag(flag) => {
                 let message = format!("`{}`: {message}", self.flag(flag));
-                Diagnostic { severity, place: None, message, snippet: None, hint }
+                Diagnostic { severity, place: None, message, snippet: None, hint, missing }
             }
-            Site::Whole => Diagnostic { severity, place: Some(self.place(site)), message, snippet: None, hint },
+            Site::Whole => {
+                Diagnostic { severity, place: Some(self.place(site)), message, snippet: None, hint, missing }
+            }
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Walked {
     pub(crate) unsound: BTreeSet<String>,
     /// Credentials.
     pub(crate) secrets: Vec<Secret>,
+    /// Every variable that a value names, with where; the first such place.
+    pub(crate) variables: BTreeMap<String, Site>,
     /// All that does not fit.
     pub(crate) problems: Vec<Problem>,
 }
@@ -197,6 +199,9 @@ impl Walk<'_> {
         }
         match fill(&scalar.text, self.environment, clean) {
             Ok(filled) => {
+                for name in &filled.variables {
+                    self.out.variables.entry(name.clone()).or_insert(node.site);
+                }
                 if let Some(spot) = self.out.spots.get_mut(path) {
                     spot.variables.clone_from(&filled.variables);
                 }
@@ -217,7 +222,12 @@ impl Walk<'_> {
                     }
                     FillError::Nested => "variables are filled in once: use a single `${NAME:-default}`".to_owned(),
                 };
-                self.report(path, Problem::error(node.site, format!("`{path}` {error}")).hint(hint));
+                let problem = Problem::error(node.site, format!("`{path}` {error}")).hint(hint);
+                let missing = match error {
+                    FillError::Missing { name, .. } => Some(name),
+                    _ => None,
+                };
+                self.report(path, Problem { missing, ..problem });
                 None
             }
         }

@@ -56,7 +56,7 @@ mod support {
     }
 
     fn render_one(diagnostic: &Diagnostic) -> String {
-        let Diagnostic { severity, place, message, snippet, hint } = diagnostic;
+        let Diagnostic { severity, place, message, snippet, hint, .. } = diagnostic;
         let severity = if *severity == Severity::Error { "error" } else { "warning" };
         let mut text = place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
         text.push_str(&format!("{severity}: {message}\n"));

@@ -1,16 +1,22 @@
 //! The stored runs around a command: found before the load, looked at again after it, kept.
 
 use std::path::Path;
+use std::time::Duration;
 
 use gate_baseline::{Ask, BaselineError, Choice, Shelf};
+use gate_forge::{Fetched, ForgeError};
 use gate_model::{
     Baseline, BaselineKey, BaselineStore, CheckOutcome, CheckVerdict, DEFINITIONS, ExitCode, GateSpec, Importance,
     Noise, Prior, Run, Status, Verdict,
 };
+use tempfile::TempDir;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{measure, surroundings};
+use crate::{measure, publish, surroundings};
+
+/// The longest that fetching a baseline takes.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the command line gives instead of what a spec's `baseline` chooses.
 #[derive(Debug, Default)]
@@ -19,17 +25,27 @@ pub(crate) struct Given {
     files: Vec<(String, Baseline)>,
     /// Another store.
     store: Option<BaselineStore>,
+    /// Where what was fetched lies as long as it is needed.
+    fetched: Vec<TempDir>,
 }
 
 impl Given {
-    /// Reads what `--baseline` names: files with `read`, and a store where it is a folder or a ref.
-    pub(crate) fn of(named: &[String], read: impl Fn(&Path) -> Result<Baseline, Failure>) -> Result<Self, Failure> {
+    /// Reads what `--baseline` names: files with `read`, a store where it is a folder or a ref, either of them where it is
+    /// an address.
+    pub(crate) fn of(
+        named: &[String],
+        read: impl Fn(&Path) -> Result<Baseline, Failure>,
+        stopped: impl Fn() -> bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
         let mut given = Self::default();
         for name in named {
-            if !(name.starts_with("git:") || Path::new(name).is_dir()) {
+            if name.starts_with("http://") || name.starts_with("https://") {
+                given.fetch(name, &stopped, console)?;
+            } else if name.starts_with("git:") || Path::new(name).is_dir() {
+                given.take_store(store_of(name))?;
+            } else {
                 given.files.push((name.clone(), read(Path::new(name))?));
-            } else if given.store.replace(store_of(name)).is_some() {
-                return Err(Failure::usage("--baseline: one store at a time"));
             }
         }
         if given.store.is_some() && !given.files.is_empty() {
@@ -37,16 +53,71 @@ impl Given {
         }
         Ok(given)
     }
+
+    fn take_store(&mut self, store: BaselineStore) -> Result<(), Failure> {
+        match self.store.replace(store) {
+            Some(_) => Err(Failure::usage("--baseline: one store at a time")),
+            None => Ok(()),
+        }
+    }
+
+    /// Fetches a baseline, a journal, or the archive of a store. Where there is none, or none to be had, there is nothing to
+    /// compare with, and the spec's `outcomes` say what that costs.
+    fn fetch(&mut self, url: &str, stopped: impl Fn() -> bool, console: &Console) -> Result<(), Failure> {
+        let variables = surroundings::variables();
+        let job = surroundings::job(&variables, console)?;
+        let folder = tempfile::tempdir().map_err(|error| Failure::unwritable(&std::env::temp_dir(), error))?;
+        // What came of it may be anything: a page to log in, half an archive. It says nothing of the spec.
+        let store = match gate_forge::fetch(url, job.as_ref(), &variables, PATIENCE, stopped) {
+            Ok(Fetched::File { name, bytes }) if gate_baseline::is_archive(&bytes) => {
+                gate_baseline::unpack(&bytes, &name, folder.path()).map_err(|error| wrong(&error))
+            }
+            Ok(Fetched::File { name, bytes }) => {
+                let read = gate_baseline::read_bytes(bytes, &name).map_err(|error| wrong(&error));
+                match read.and_then(|baseline| valid(baseline, &name, None)) {
+                    Ok(baseline) => {
+                        self.files.push((name, baseline));
+                        return Ok(());
+                    }
+                    Err(failure) => Err(failure),
+                }
+            }
+            Ok(Fetched::Gone { why }) => {
+                console.people(&format!("no baseline there: {}\n", gate_report::escape::terminal(&why)));
+                Ok(BaselineStore::Folder(folder.path().display().to_string()))
+            }
+            Err(error @ ForgeError::Stopped { .. }) => {
+                return Err(Failure { exit: ExitCode::Interrupted, ..publish::refused(&error) });
+            }
+            Err(error) => Err(publish::refused(&error)),
+        };
+        let store = store.or_else(|failure| {
+            console.warning(&failure);
+            // What was unpacked of it is none.
+            let empty = folder.path().join("none");
+            Ok::<_, Failure>(BaselineStore::Folder(empty.display().to_string()))
+        })?;
+        self.fetched.push(folder);
+        self.take_store(store)
+    }
 }
 
 /// Reads a baseline's file or a run's journal.
 pub(crate) fn read(path: &Path) -> Result<Baseline, Failure> {
     let baseline = gate_baseline::read_file(path).map_err(|error| wrong(&error))?;
-    if !gate_judge::judge(&baseline.run, &Prior::default()).valid {
-        let words = format!("{} is not a valid run, so nothing can be compared with it", path.display());
-        return Err(Failure::usage(words).hint(format!("`gate judge {}` says why", path.display())));
+    valid(baseline, &path.display().to_string(), Some(path))
+}
+
+/// The baseline, if its run is one to compare with; of a file at hand, `gate judge` can say why it is not.
+fn valid(baseline: Baseline, name: &str, file: Option<&Path>) -> Result<Baseline, Failure> {
+    if gate_judge::judge(&baseline.run, &Prior::default()).valid {
+        return Ok(baseline);
     }
-    Ok(baseline)
+    let failure = Failure::usage(format!("{name} is not a valid run, so nothing can be compared with it"));
+    Err(match file {
+        Some(path) => failure.hint(format!("`gate judge {}` says why", path.display())),
+        None => failure,
+    })
 }
 
 /// A store as a person writes it.
@@ -120,14 +191,13 @@ pub(crate) fn save_checked(run: &Run, verdict: &Verdict, folder: &Path, console:
         Status::CouldNotMeasure => "a required check could not be measured",
         _ => {
             let saved = save(run, verdict, &run.header.spec.baseline.store, console);
-            return saved.map_err(|failure| Failure {
-                exit: ExitCode::CouldNotMeasure,
-                message: format!("{}: the run is judged, and not kept: {}", verdict.name, failure.message),
-                hint: Some(format!(
+            return saved.map_err(|failure| {
+                let words = format!("{}: the run is judged, and not kept: {}", verdict.name, failure.message);
+                Failure::unmeasured(words).hint(format!(
                     "repair it (pushing a ref needs leave to write, such as `contents: write`), then: gate baseline \
                      save {}",
                     folder.join("verdict.json").display()
-                )),
+                ))
             });
         }
     };

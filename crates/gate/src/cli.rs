@@ -1,5 +1,8 @@
 //! The command line: what may be typed, and what a later version will take.
 
+mod publishing;
+mod stored;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,6 +10,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use gate_model::{Decide, ExitCode, GateSpec, Nanos, Override, Policy, Verdict};
 use gate_spec::Overlay;
+
+pub(crate) use publishing::{Hook, HookAction, NoCredentials, Publish, Publishing};
+pub(crate) use stored::{Baseline, BaselineAction, Shelves};
 
 use crate::shard::Shards;
 
@@ -42,6 +48,8 @@ pub(crate) enum Command {
     Judge(Judge),
     /// Render a verdict again.
     Report(Report),
+    /// Deliver a verdict that was made elsewhere to the pull or merge request.
+    Publish(Publish),
     /// The stored runs that checks are compared with.
     Baseline(Baseline),
     /// Run a gate against an unchanged target: its own false alarms, the noise, proposed limits.
@@ -52,6 +60,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Show what the decoder sees in a saved stream.
     Decode(Decode),
+    /// Run `gate check` before each push.
+    Hook(Hook),
     /// Print the JSON Schema of gate specs, for editors.
     Schema,
     /// Print a shell's completion script, or the man page.
@@ -225,15 +235,19 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) side_by_side: SideBySide,
     /// Compare with this instead of what the spec's `baseline` chooses: a baseline's file or a run's journal
-    /// (repeatable), or a store (a folder, or `git:REF`).
-    #[arg(long, value_name = "FILE|STORE")]
+    /// (repeatable), or a store (a folder, `git:REF`, or the URL of an archive that a job left).
+    #[arg(long, value_name = "FILE|STORE|URL")]
     pub(crate) baseline: Vec<String>,
     /// Keep the run as a baseline if it is valid and no required check is violated.
     #[arg(long)]
     pub(crate) save_baseline: bool,
-    /// Whose checks, waivers and baseline settings judge the run.
-    #[arg(long, value_name = "WHOSE", default_value = "head")]
-    pub(crate) trust: Trust,
+    /// Whose checks, waivers and baseline settings judge the run; without this flag `head`, and a stranger's specs are
+    /// refused where the job has secrets that are not the stranger's.
+    #[arg(long, value_name = "WHOSE")]
+    pub(crate) trust: Option<Trust>,
+    /// With `--trust base`: a host that may be sent secrets although the base commit's spec does not name it (repeatable).
+    #[arg(long, value_name = "HOST", requires = "trust")]
+    pub(crate) allow_host: Vec<String>,
     /// Run a pattern of more than 10 minutes, as in a nightly job.
     #[arg(long)]
     pub(crate) long: bool,
@@ -244,6 +258,8 @@ pub(crate) struct Check {
     pub(crate) outputs: Outputs,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+    #[command(flatten)]
+    pub(crate) publishing: Publishing,
 }
 
 #[derive(Debug, Args)]
@@ -279,10 +295,22 @@ pub(crate) struct Run {
     /// (CI_NODE_INDEX, or JOB_COMPLETION_INDEX + 1); under GitLab's `parallel` also without this flag.
     #[arg(long, value_name = "I/N", value_parser = Shards::parse)]
     pub(crate) shard: Option<Shards>,
+    /// Send the specs' load although they may be a stranger's and the job's secrets are not: `head`.
+    #[arg(long, value_name = "WHOSE", value_parser = head_only)]
+    pub(crate) trust: Option<Trust>,
     /// Send the first measured request exactly then, so that shards start together: a time such as
     /// 2027-01-31T02:00:00Z, or seconds since the UNIX epoch.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) start_at: Option<Nanos>,
+}
+
+/// What is not judged has no checks of another commit to be judged by.
+fn head_only(text: &str) -> Result<Trust, String> {
+    match text {
+        "head" => Ok(Trust::Head),
+        "base" => Err("only `gate check` can judge by the base commit's checks".to_owned()),
+        _ => Err("write head".to_owned()),
+    }
 }
 
 /// An instant, as the time since the UNIX epoch.
@@ -347,78 +375,13 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Baseline {
-    #[command(subcommand)]
-    pub(crate) action: BaselineAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BaselineAction {
-    /// List them, newest first; with --metric also how it moved.
-    List {
-        #[command(flatten)]
-        shelves: Shelves,
-        /// Draw the trend of this metric, such as `ttft.p50`.
-        #[arg(long, value_name = "METRIC")]
-        metric: Option<String>,
-    },
-    /// Show one.
-    Show {
-        /// Its id, or the beginning of it.
-        #[arg(value_name = "ID")]
-        id: String,
-        #[command(flatten)]
-        shelves: Shelves,
-        /// Print it as JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Keep the run of a verdict, whether or not its checks passed.
-    Save {
-        /// A `verdict.json` whose journal is still there.
-        #[arg(value_name = "VERDICT")]
-        verdict: PathBuf,
-        /// Where to keep it, instead of the spec's `baseline.store`.
-        #[arg(long, value_name = "STORE")]
-        store: Option<String>,
-    },
-    /// Protect one from `prune`, to be named by `baseline.from: pin:ID`.
-    Pin {
-        /// Its id, or the beginning of it.
-        #[arg(value_name = "ID")]
-        id: String,
-        #[command(flatten)]
-        shelves: Shelves,
-        /// Protect it no more.
-        #[arg(long)]
-        remove: bool,
-    },
-    /// Remove old ones.
-    Prune {
-        #[command(flatten)]
-        shelves: Shelves,
-        /// Keep so many of each key, and those that are pinned.
-        #[arg(long, value_name = "N")]
-        keep: u32,
-    },
-}
-
-/// Where baselines are looked for.
-#[derive(Debug, Args)]
-pub(crate) struct Shelves {
-    /// The store: a folder, or `git:REF`. Without it, those of the specs in `gates/`, or `.gate/baselines`.
-    #[arg(long, value_name = "STORE")]
-    pub(crate) store: Option<String>,
-    /// Only those of this gate.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) gate: Option<String>,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Calibrate {
     /// The gate spec.
     #[arg(value_name = "SPEC")]
     pub(crate) spec: PathBuf,
+    /// Send the spec's load although it may be a stranger's and the job's secrets are not: `head`.
+    #[arg(long, value_name = "WHOSE", value_parser = head_only)]
+    pub(crate) trust: Option<Trust>,
     /// How often the gate is run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) runs: u32,
@@ -445,22 +408,17 @@ pub(crate) struct Sim {
 }
 
 /// Flags and commands of the product that this version does not have.
-const NOT_YET: [&str; 19] = [
+const NOT_YET: [&str; 14] = [
     "--html",
-    "--allow-host",
-    "--publish",
-    "--comment",
     "--template",
     "--simulate",
     "--csv",
     "--from-dataset",
     "--tiers",
     "--preset",
-    "publish",
     "init",
     "capacity",
     "doctor",
-    "hook",
     "kv",
     "instances",
     "tokens",
@@ -513,7 +471,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_yet_says_so() {
-        for words in ["gate check --publish", "gate publish", "gate plan a.yaml --simulate", "gate check --html=r"] {
+        for words in ["gate doctor", "gate plan a.yaml --simulate", "gate check --html=r"] {
             let error = parse_words(words).unwrap_err();
             assert!(error.to_string().contains("is not yet supported"), "{words}: {error}");
             assert_eq!(error.exit_code(), 2);

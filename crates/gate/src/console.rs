@@ -94,9 +94,12 @@ impl Console {
 
     /// Says why a command ended without a verdict.
     pub(crate) fn failure(&self, failure: &Failure) {
-        let hint = failure.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        let message = gate_report::escape::terminal(&failure.message);
-        self.urgent(&format!("error: {message}\n{hint}"));
+        self.urgent(&told("error", failure));
+    }
+
+    /// Says what went wrong and costs nothing.
+    pub(crate) fn warning(&self, failure: &Failure) {
+        self.people(&told("warning", failure));
     }
 
     fn start_log(&self, verbosity: u8) {
@@ -115,6 +118,11 @@ impl Console {
                 .try_init(),
         );
     }
+}
+
+fn told(word: &str, failure: &Failure) -> String {
+    let hint = failure.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+    format!("{word}: {}\n{hint}", gate_report::escape::terminal(&failure.message))
 }
 
 /// One log line on its way to stderr.
@@ -136,8 +144,9 @@ impl Write for RedactedLine {
 
 impl Drop for RedactedLine {
     fn drop(&mut self) {
-        let line = self.secrets.redact(&String::from_utf8_lossy(&self.line));
-        drop(io::stderr().lock().write_all(line.as_bytes()));
+        // Whatever a server's words are in it, it stays one line and is no command to a CI runner.
+        let line = gate_report::escape::terminal(String::from_utf8_lossy(&self.line).trim_end());
+        drop(io::stderr().lock().write_all(format!("{}\n", self.secrets.redact(&line)).as_bytes()));
     }
 }
 

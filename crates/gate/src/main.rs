@@ -10,6 +10,7 @@ mod inputs;
 mod journals;
 mod live;
 mod measure;
+mod publish;
 mod reports;
 mod shard;
 mod specs;
@@ -59,6 +60,8 @@ fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => commands::run::run(arguments, console),
         Command::Judge(arguments) => commands::judge::judge(arguments, console),
         Command::Report(arguments) => commands::report::report(arguments, console),
+        Command::Publish(arguments) => commands::publish::publish(arguments, console),
+        Command::Hook(arguments) => commands::hook::hook(arguments, console),
         Command::Baseline(arguments) => commands::baseline::baseline(arguments, console),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(arguments, console),
         Command::Explain(arguments) => commands::explain::explain(arguments, console),

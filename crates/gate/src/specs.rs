@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gate_model::{Diagnostic, GateSpec, Severity};
-use gate_spec::Overlay;
+use gate_spec::{Overlay, Resolved};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -19,15 +19,15 @@ pub(crate) fn resolve_all(
     overlays: &[Overlay],
     console: &Console,
 ) -> Result<Vec<GateSpec>, Failure> {
-    let found = if named.is_empty() { find(Path::new("gates"))? } else { named.to_vec() };
+    let found = found(named)?;
     let environment = environment();
-    let (mut specs, mut errors): (Vec<GateSpec>, usize) = (Vec::new(), 0);
+    let (mut specs, mut wrong): (Vec<GateSpec>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
     for path in &found {
         let text = match files::read(path, files::SMALL) {
             Ok(text) => text,
             Err(failure) => {
                 console.failure(&failure);
-                errors += 1;
+                wrong.push(unreadable(failure));
                 continue;
             }
         };
@@ -38,8 +38,8 @@ pub(crate) fn resolve_all(
                 specs.push(resolved.spec);
             }
             Err(diagnostics) => {
-                errors += diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
                 console.urgent(&gate_report::diagnostics(&diagnostics, console.style));
+                wrong.extend(diagnostics.into_iter().filter(|one| one.severity == Severity::Error));
             }
         }
     }
@@ -49,15 +49,17 @@ pub(crate) fn resolve_all(
         if let [first, second] = pair
             && first.name == second.name
         {
-            errors += 1;
-            console.urgent(&gate_report::diagnostics(&[twice(first, second)], console.style));
+            let twice = twice(first, second);
+            console.urgent(&gate_report::diagnostics(std::slice::from_ref(&twice), console.style));
+            wrong.push(twice);
         }
     }
-    match errors {
-        0 => Ok(specs),
-        1 => Err(Failure::usage("1 error in the specs; nothing was sent")),
-        more => Err(Failure::usage(format!("{more} errors in the specs; nothing was sent"))),
-    }
+    let words = match wrong.len() {
+        0 => return Ok(specs),
+        1 => "1 error in the specs; nothing was sent".to_owned(),
+        more => format!("{more} errors in the specs; nothing was sent"),
+    };
+    Err(Failure { diagnostics: wrong, ..Failure::usage(words) })
 }
 
 /// The specs in `gates/` that can be resolved here. Those that cannot, for want of a variable that a check would have,
@@ -80,24 +82,24 @@ pub(crate) fn in_gates(console: &Console) -> Vec<GateSpec> {
     specs
 }
 
-/// Resolves a spec's text that stands under this name, in another commit.
+/// Resolves a spec's text that stands under this name, in another commit or here.
 pub(crate) fn resolve_text(
     name: &str,
     text: &str,
     overlays: &[Overlay],
     console: &Console,
-) -> Result<GateSpec, Failure> {
+) -> Result<Resolved, Failure> {
     let resolved = gate_spec::resolve(name, text, &environment(), overlays).map_err(|diagnostics| {
         console.urgent(&gate_report::diagnostics(&diagnostics, console.style));
         Failure::usage(format!("{name} cannot be resolved; nothing was sent"))
     })?;
     console.secrets.add(&resolved.secrets);
-    Ok(resolved.spec)
+    Ok(resolved)
 }
 
-/// The name of the gate in a text, where it can be resolved.
-pub(crate) fn name_of(file: &str, text: &str, overlays: &[Overlay]) -> Option<String> {
-    gate_spec::resolve(file, text, &environment(), overlays).ok().map(|resolved| resolved.spec.name)
+/// What a text is, where it can be resolved.
+pub(crate) fn resolvable(file: &str, text: &str, overlays: &[Overlay]) -> Option<Resolved> {
+    gate_spec::resolve(file, text, &environment(), overlays).ok()
 }
 
 fn environment() -> BTreeMap<String, String> {
@@ -113,6 +115,11 @@ pub(crate) fn resolve_one(path: &Path, overlays: &[Overlay], console: &Console) 
     specs.into_iter().next().ok_or_else(|| Failure::internal("a spec was neither resolved nor refused"))
 }
 
+fn unreadable(failure: Failure) -> Diagnostic {
+    let Failure { message, hint, .. } = failure;
+    Diagnostic { severity: Severity::Error, place: None, message, snippet: None, hint, missing: None }
+}
+
 fn twice(first: &GateSpec, second: &GateSpec) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
@@ -120,7 +127,16 @@ fn twice(first: &GateSpec, second: &GateSpec) -> Diagnostic {
         message: format!("two specs have the name `{}`: {} and {}", first.name, first.file, second.file),
         snippet: None,
         hint: Some("give each gate a `name` of its own: outputs and baselines are kept by name".to_owned()),
+        missing: None,
     }
+}
+
+/// The specs the person named, or those in `gates/`.
+///
+/// # Errors
+/// None found.
+pub(crate) fn found(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if named.is_empty() { find(Path::new("gates")) } else { Ok(named.to_vec()) }
 }
 
 /// The specs directly in a folder; subfolders hold nightly plans and specs that need a server of their own.

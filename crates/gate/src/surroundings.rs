@@ -3,7 +3,15 @@
 use std::path::Path;
 
 use gate_baseline::{BaselineError, Repository, Surroundings};
+use gate_forge::{Job, Variables};
 use gate_model::{Commit, Host};
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::files;
+
+/// The largest file of an event: GitHub's are of 25 MB at most.
+const EVENT: u64 = 32 << 20;
 
 /// The machine that sends the load, with what is noted of it beside a baseline.
 pub(crate) fn host() -> Host {
@@ -16,6 +24,35 @@ pub(crate) fn host() -> Host {
         runner: variable(&["RUNNER_NAME", "CI_RUNNER_DESCRIPTION"]),
         region: variable(&["AWS_REGION", "AWS_DEFAULT_REGION", "GOOGLE_CLOUD_REGION", "AZURE_REGION"]),
     }
+}
+
+/// The environment; what is not UTF-8 is none of it.
+pub(crate) fn variables() -> Variables {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The CI job that the command runs in; `None` outside CI. An event that cannot be read costs a warning: what started the
+/// job is known by its name all the same.
+///
+/// # Errors
+/// Where the job's variables make no sense.
+pub(crate) fn job(variables: &Variables, console: &Console) -> Result<Option<Job>, Failure> {
+    let event = Job::event_file(variables).and_then(|path| match event(&path) {
+        Ok(event) => Some(event),
+        Err(failure) => {
+            console.warning(&failure);
+            None
+        }
+    });
+    Job::of(variables, event.as_ref()).map_err(|error| Failure::usage(format!("failed to {error}")))
+}
+
+/// What started the job.
+fn event(path: &Path) -> Result<serde_json::Value, Failure> {
+    let text = files::read(path, EVENT)?;
+    serde_json::from_str(&text).map_err(|error| Failure::unreadable(path, format!("it is no event: {error}")))
 }
 
 /// The git repository that the command runs in.

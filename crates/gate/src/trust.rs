@@ -1,4 +1,9 @@
-//! `--trust base`: a change is judged by the checks of the commit it forked off from.
+//! `--trust base`: a change is judged by the checks of the commit it forked off from, and sends secrets nowhere else.
+//!
+//! Without it the checkout's own specs are used, but for those of strangers in a job that is not theirs.
+
+mod reach;
+mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -6,17 +11,21 @@ use std::path::Path;
 
 use gate_baseline::Repository;
 use gate_model::{BaselineFrom, BaselineSpec, BaselineStore, Finding, GateSpec, SpecChange};
-use gate_spec::Overlay;
+use gate_spec::{AllowedHost, Overlay, Resolved};
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{specs, surroundings};
+use crate::{files, specs, surroundings};
+
+pub(crate) use strangers::refuse_strangers;
 
 /// The commit that a change forked off from, with the specs it had beside the change's, and of their names.
 pub(crate) struct Base<'a> {
     repository: Repository,
     commit: String,
     overlays: &'a [Overlay],
+    /// Where secrets may go besides.
+    allowed: Vec<AllowedHost>,
     console: &'a Console,
     /// The texts of specs by their paths from the root; why one could not be read.
     texts: BTreeMap<String, Result<String, String>>,
@@ -38,7 +47,8 @@ impl<'a> Base<'a> {
     pub(crate) fn find(heads: &[GateSpec], overlays: &'a [Overlay], console: &'a Console) -> Result<Self, Failure> {
         let repository = surroundings::repository().map_err(|error| wrong(&error))?;
         let commit = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
-        let mut base = Self { repository, commit, overlays, console, texts: BTreeMap::new(), beside: BTreeSet::new() };
+        let (texts, beside) = (BTreeMap::new(), BTreeSet::new());
+        let mut base = Self { repository, commit, overlays, allowed: Vec::new(), console, texts, beside };
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for head in heads {
             let own = [Some(base.path_of(head)?), base.repository.as_written(Path::new(&head.file))];
@@ -59,30 +69,45 @@ impl<'a> Base<'a> {
         Ok(base)
     }
 
+    /// The same with hosts that secrets may go to although no spec of the base names them, as `--allow-host` does.
+    ///
+    /// # Errors
+    /// Where one is no host.
+    pub(crate) fn allowing(mut self, hosts: &[String]) -> Result<Self, Failure> {
+        for host in hosts {
+            let parsed = host.parse().map_err(|error| Failure::usage(format!("--allow-host `{host}`: {error}")))?;
+            self.allowed.push(parsed);
+        }
+        Ok(self)
+    }
+
     /// A spec with the checks it had at the base: of the gate of this name there, or of the file that it was in.
     ///
     /// # Errors
-    /// Where what the base has cannot be resolved.
+    /// Where what the base has cannot be resolved, and where the change would send secrets to a place, or read variables,
+    /// that the base does not name.
     pub(crate) fn judged(&self, head: GateSpec) -> Result<Trusted, Failure> {
         let own = [Some(self.path_of(&head)?), self.repository.as_written(Path::new(&head.file))];
         let own = || own.iter().flatten().filter_map(|path| self.texts.get_key_value(path));
         let is_named = |path: &str| self.name_in(path).as_deref() == Some(&*head.name);
         let found = own().find(|(path, _)| is_named(path));
         let found = found.or_else(|| self.texts.iter().find(|(path, _)| is_named(path))).or_else(|| own().next());
+        let now = self.resolved(&head)?;
         let Some((path, text)) = found else {
+            self.refuse_reach(&head, &now, None)?;
             return Ok(Trusted { spec: head, findings: vec![Finding::NotAtBase { base: self.commit.clone() }] });
         };
-        let short = self.commit.get(..12).unwrap_or(&self.commit);
-        let name = format!("{path} at {short}");
+        let name = format!("{path} at {}", self.short());
         let repair = "a change that repairs it is judged by its own checks, without --trust base";
         let text = text
             .as_ref()
             .map_err(|why| Failure::usage(format!("--trust base: {name}: failed to {why}")).hint(repair))?;
         let of_base = specs::resolve_text(&name, text, self.overlays, self.console)
             .map_err(|failure| Failure { hint: Some(repair.to_owned()), ..failure })?;
-        let changes = gate_spec::changes(&of_base, &head);
+        self.refuse_reach(&head, &now, Some((&name, &of_base)))?;
+        let changes = gate_spec::changes(&of_base.spec, &head);
         Ok(Trusted {
-            spec: gate_spec::judged_by(&of_base, &head),
+            spec: gate_spec::judged_by(&of_base.spec, &head),
             findings: self.finding(changes).into_iter().collect(),
         })
     }
@@ -134,6 +159,11 @@ impl<'a> Base<'a> {
         (!changes.is_empty()).then(|| Finding::SpecChanged { base: self.commit.clone(), changes })
     }
 
+    /// The base commit, for messages.
+    fn short(&self) -> &str {
+        self.commit.get(..12).unwrap_or(&self.commit)
+    }
+
     /// A head's file by its path from the root, links followed.
     fn path_of(&self, head: &GateSpec) -> Result<String, Failure> {
         self.repository
@@ -141,9 +171,16 @@ impl<'a> Base<'a> {
             .ok_or_else(|| Failure::usage(format!("--trust base: {} is not in the repository", head.file)))
     }
 
+    /// A head with all that came along with it.
+    fn resolved(&self, head: &GateSpec) -> Result<Resolved, Failure> {
+        let text = files::read(Path::new(&head.file), files::SMALL)?;
+        specs::resolve_text(&head.file, &text, self.overlays, self.console)
+    }
+
     /// The name of the gate in a file of the base, where it can be resolved.
     fn name_in(&self, path: &str) -> Option<String> {
-        specs::name_of(path, self.texts.get(path)?.as_ref().ok()?, self.overlays)
+        let text = self.texts.get(path)?.as_ref().ok()?;
+        specs::resolvable(path, text, self.overlays).map(|resolved| resolved.spec.name)
     }
 }
 

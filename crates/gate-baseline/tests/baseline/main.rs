@@ -1,6 +1,8 @@
 //! Tests of stored runs, on real folders and real git repositories.
 
 #[cfg(test)]
+mod archives;
+#[cfg(test)]
 mod choices;
 #[cfg(test)]
 mod folders;

@@ -271,3 +271,69 @@ fn a_machine_without_git_is_told_so() {
     assert!(matches!(error, BaselineError::NoGit(_)), "{error}");
     assert!(error.to_string().starts_with("find git: ") && error.to_string().contains("install it"), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_a_commit_is_found_by_the_path_it_has_in_the_checkout() {
+    use std::os::unix::fs::symlink;
+
+    let world = World::new();
+    let work = world.work();
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(work.join(name).parent().unwrap()).unwrap();
+        fs::write(work.join(name), text).unwrap();
+    };
+    write("gates/a.yaml", "one\n");
+    write("other/b.yaml", "two\n");
+    symlink("../other/b.yaml", work.join("gates/link.yaml")).unwrap();
+    symlink("/etc/hostname", work.join("gates/out.yaml")).unwrap();
+    symlink("gates", work.join("folder")).unwrap();
+    let then = commit_in(&work, "then");
+    let repository = repository(&work);
+    let at = |path: &str| repository.bytes_at(&then, &work.join(path)).unwrap();
+    let both = |path: &str, text: &str| assert_eq!(at(path).as_deref(), Some(text.as_bytes()), "{path}");
+    both("gates/a.yaml", "one\n");
+    both("gates/link.yaml", "two\n");
+    both("folder/a.yaml", "one\n");
+    both("gates/../gates/a.yaml", "one\n");
+    for path in ["gates", "gates/none.yaml", "gates/out.yaml", "../outside.yaml"] {
+        assert_eq!(at(path), None, "{path}");
+    }
+    // Whatever the checkout makes of a path later, the commit's own links count.
+    fs::remove_file(work.join("gates/a.yaml")).unwrap();
+    symlink("../other/b.yaml", work.join("gates/a.yaml")).unwrap();
+    both("gates/a.yaml", "one\n");
+    assert!(repository.bytes_at(&"0".repeat(40), &work.join("gates/a.yaml")).is_err());
+    assert!(repository.bytes_at("HEAD", &work.join("gates/a.yaml")).is_err(), "only a full id");
+    assert!(repository.has_commit(&then).unwrap() && !repository.has_commit(&"0".repeat(40)).unwrap());
+
+    write("untracked", "");
+    symlink("untracked", work.join("masked")).unwrap();
+    for (path, tracked) in [
+        ("other/b.yaml", true),
+        ("gates/link.yaml", true),
+        ("untracked", false),
+        ("masked", false),
+        (".git/config", false),
+    ] {
+        assert_eq!(repository.is_tracked(&work.join(path)).unwrap(), tracked, "{path}");
+    }
+    assert!(!repository.is_tracked(std::path::Path::new("/etc/hostname")).unwrap());
+}
+
+#[test]
+fn hooks_are_where_git_looks_for_them() {
+    let (world, _) = World::with_main(1);
+    let work = world.work();
+    let real =
+        |path: std::path::PathBuf| path.parent().unwrap().canonicalize().unwrap().join(path.file_name().unwrap());
+    let own = real(work.join(".git/hooks"));
+    assert_eq!(real(repository(&work).hooks().unwrap()), own);
+    let tree = world.path("tree");
+    git(&work, &["worktree", "add", "--quiet", tree.to_str().unwrap()]);
+    assert_eq!(real(repository(&tree).hooks().unwrap()), own, "worktrees share them");
+    assert_eq!(real(repository(&tree).common_folder().unwrap()), real(work.join(".git")));
+    git(&work, &["config", "core.hooksPath", "mine"]);
+    assert_eq!(real(repository(&work).hooks().unwrap()), real(work.join("mine")));
+    assert_eq!(real(repository(&tree).hooks().unwrap()), real(tree.join("mine")));
+}

@@ -214,7 +214,7 @@ fn credentials_that_are_refused_stop_within_five_requests() {
         seen.fetch_add(usize::from(request.is_warmup()), Ordering::SeqCst);
         vec![head("401 Unauthorized", &["content-length: 0"])]
     });
-    let EndReason::Refused(words) = reason(&Bench::new(address, 5).warmup(20).go()) else { panic!() };
+    let EndReason::NoCredentials(words) = reason(&Bench::new(address, 5).warmup(20).go()) else { panic!() };
     assert!(words.starts_with("the first 4 of 20 warm-up requests failed"), "{words}");
     assert_eq!(all.load(Ordering::SeqCst), 4);
 }

@@ -120,7 +120,7 @@ fn warm_up_that_is_refused_ends_the_run() {
     let address = serve_measured(|_, _| stream(&["a"]));
     let refusing = serve(|seen| if seen.line.starts_with("GET") { empty("200 OK") } else { empty("401 Unauthorized") });
     let report = Bench::new(refusing, 3).warmup(2).go();
-    let EndReason::Refused(words) = reason(&report) else { panic!("{report:?}") };
+    let EndReason::NoCredentials(words) = reason(&report) else { panic!("{report:?}") };
     assert!(words.contains("all 2 warm-up requests failed") && words.contains("401"), "{words}");
     assert_eq!((report.run.warmup.len(), report.run.samples.len()), (2, 0));
     assert_eq!(reason(&Bench::new(address, 3).warmup(2).go()), EndReason::Completed);

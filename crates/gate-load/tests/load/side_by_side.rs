@@ -292,7 +292,7 @@ fn a_reference_that_refuses_all_of_warm_up_ends_the_run_and_is_named() {
         false => document("401 Unauthorized", "text/plain", "who are you"),
     });
     let report = Bench::new(target, 2).warmup(3).beside(&url(reference)).go();
-    let EndReason::Refused(words) = reason(&report) else { panic!("{report:?}") };
+    let EndReason::NoCredentials(words) = reason(&report) else { panic!("{report:?}") };
     let all = "the reference: all 3 warm-up requests failed, the first with: the server answered 401";
     assert_says(&words, &[all, "check `reference.key`"]);
     assert_eq!((report.run.warmup.len(), report.run.samples.len()), (6, 0));

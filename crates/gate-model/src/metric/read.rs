@@ -94,3 +94,25 @@ fn drifting(text: &str, rest: &str) -> Result<Drifting, MetricError> {
         None => Err(Metric::unknown(text)),
     }
 }
+
+/// The longest name that is compared with those there are, in bytes; a longer one is cut to so many characters.
+const LONGEST_NAME: usize = 200;
+
+impl Metric {
+    /// The error for a text that is no metric, with the nearest name.
+    fn unknown(text: &str) -> MetricError {
+        // A distance costs the product of the lengths, and nobody misspells a metric into a paragraph.
+        if text.len() > LONGEST_NAME {
+            let name = text.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
+            return MetricError::Unknown { name, nearest: None };
+        }
+        let lower = text.to_ascii_lowercase();
+        let nearest = Self::common_names()
+            .into_iter()
+            .map(|name| (strsim::damerau_levenshtein(&lower, &name), name))
+            .min_by(|left, right| left.0.cmp(&right.0))
+            .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+            .map(|(_, name)| name);
+        MetricError::Unknown { name: text.to_owned(), nearest }
+    }
+}

@@ -85,7 +85,7 @@ fn entry(check: &Check, text: &str) -> String {
 
 /// Whether YAML reads the text as it stands.
 fn is_plain(text: &str) -> bool {
-    text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || " ._<>=%+-/".contains(symbol))
+    text.trim() == text && text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || " ._<>=%+-/".contains(symbol))
 }
 
 /// The text between double quotes, as JSON and YAML write it alike.

@@ -1,11 +1,13 @@
 //! What the template is given: the verdicts, and their words.
 
-use gate_model::{CheckOutcome, CheckVerdict, Finding, Importance, Side, Status, Verdict};
+use gate_model::{CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Side, Status, Verdict};
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
+use super::about::{About, Source};
 use super::room::Room;
 use crate::command::command;
+use crate::escape;
 use crate::facts::{facts, listing, tables};
 use crate::layout::{counted, listed};
 use crate::words::{
@@ -21,6 +23,15 @@ const NAMED: usize = 3;
 /// How many checks with one reason are named.
 const PLACED: usize = 10;
 
+/// The sentence of a job without any gate.
+const NOTHING: &str = "Nothing was judged.";
+
+/// How many sentences of advice there are at most.
+const ADVICE: usize = 10;
+
+/// How many characters of a commit's id tell it from any other.
+const COMMIT: usize = 12;
+
 /// All that the template may print; `templates/comment.md.j2` documents it.
 #[derive(Clone, Serialize)]
 pub(super) struct Context {
@@ -32,7 +43,10 @@ pub(super) struct Context {
     also: Vec<String>,
     gates: Vec<Gate>,
     gates_left_out: usize,
-    marker: Option<Value>,
+    elsewhere: bool,
+    advice: Vec<String>,
+    commit: Option<String>,
+    page: Option<Value>,
 }
 
 #[derive(Clone, Serialize)]
@@ -96,7 +110,7 @@ struct PlacedCheck {
 
 impl Context {
     /// The words for all there is.
-    pub(super) fn new(verdicts: &[Verdict], marker: Option<&str>) -> Self {
+    pub(super) fn new(verdicts: &[Verdict], about: &About<'_>) -> Self {
         let worst = verdicts.iter().min_by_key(|verdict| badness(verdict));
         let simulated: Vec<String> =
             verdicts.iter().filter(|gate| gate.simulated).map(|gate| gate.name.clone()).collect();
@@ -107,14 +121,17 @@ impl Context {
         };
         Self {
             simulated,
-            icon: worst.map_or("⚪", gate_icon),
-            title: title(verdicts, worst),
-            lead: worst.map_or_else(|| "Nothing was judged.".to_owned(), |worst| lead(verdicts, worst)),
+            icon: worst.map_or_else(|| about.unjudged.map_or("⚪", unjudged_icon), gate_icon),
+            title: about.unjudged.filter(|_| worst.is_none()).map_or_else(|| title(verdicts, worst), unjudged),
+            lead: worst.map_or_else(|| NOTHING.to_owned(), |worst| lead(verdicts, worst)),
             report_only: worst.and_then(report_only),
             also: also(verdicts, worst),
             gates: verdicts.iter().map(Gate::new).collect(),
             gates_left_out: 0,
-            marker: marker.map(|marker| Value::from_safe_string(marker.to_owned())),
+            elsewhere: about.source == Source::Elsewhere,
+            advice: about.advice.iter().take(ADVICE).cloned().collect(),
+            commit: about.commit.map(|commit| commit.chars().take(COMMIT).collect()),
+            page: about.page.and_then(|page| escape::markdown_link("job", page)).map(Value::from_safe_string),
         }
     }
 
@@ -159,10 +176,14 @@ impl Gate {
     }
 
     fn cut(&self, room: Room) -> Self {
-        let (rows, rows_left_out) = kept(&self.rows, room.rows, |row| row.urgency);
+        let (passed, other): (Vec<_>, Vec<_>) = self.rows.iter().enumerate().partition(|(_, row)| row.passed);
+        let mut rows: Vec<(usize, &Row)> = passed.into_iter().take(room.passed).collect();
+        rows.extend(kept(&other, room.rows, |(_, row)| row.urgency).0.into_iter().copied());
+        rows.sort_by_key(|(place, _)| *place);
+        let rows_left_out = self.rows.len() - rows.len();
         let lengths = [self.findings.len(), self.reasons.len(), self.comparisons.len(), self.power.len()];
         let mut cut = Self {
-            rows: rows.into_iter().cloned().collect(),
+            rows: rows.into_iter().map(|(_, row)| row.clone()).collect(),
             rows_left_out,
             details_left_out: lengths.iter().map(|length| length.saturating_sub(room.details)).sum(),
             facts: self.facts.clone().filter(|_| room.details > 0),
@@ -205,9 +226,10 @@ impl Row {
     }
 }
 
-/// Numbers that stay on the line of their units, in a narrow column too.
+/// Numbers that stay on the line of their units, in a narrow column too; what is beside them in brackets may go to the
+/// next.
 fn unbroken(text: &str) -> String {
-    text.replace(' ', "\u{a0}")
+    text.replace(' ', "\u{a0}").replace("\u{a0}(", " (")
 }
 
 impl Reason {
@@ -219,6 +241,14 @@ impl Reason {
         });
         Self { checks: placed.collect(), more: checks.len().saturating_sub(PLACED), sentence }
     }
+}
+
+/// The first line as plain words: how the job ended, and the sentence after it.
+pub(crate) fn first_words(verdicts: &[Verdict]) -> String {
+    let worst = verdicts.iter().min_by_key(|verdict| badness(verdict));
+    let simulated = if verdicts.iter().any(|gate| gate.simulated) { "SIMULATED ENGINE: " } else { "" };
+    let lead = worst.map_or_else(|| NOTHING.to_owned(), |worst| lead(verdicts, worst));
+    format!("{simulated}{} – {lead}", title(verdicts, worst))
 }
 
 /// How the job ended: one gate by its name, several by how many ended in each way.
@@ -328,13 +358,13 @@ fn power(verdict: &CheckVerdict) -> Option<(String, String)> {
     Some((verdict.check.to_string(), sentences.join("; ")))
 }
 
-/// The items there is room for, those of the lowest rank first, in their own order; and how many are left out.
+/// The items there is room for, by rank and then in their own order, so that the worst comes first; and how many are left
+/// out.
 fn kept<T>(items: &[T], room: usize, rank: impl Fn(&T) -> u8) -> (Vec<&T>, usize) {
-    let mut ranked: Vec<(usize, &T)> = items.iter().enumerate().collect();
-    ranked.sort_by_key(|(_, item)| rank(item));
+    let mut ranked: Vec<&T> = items.iter().collect();
+    ranked.sort_by_key(|item| rank(item));
     ranked.truncate(room);
-    ranked.sort_by_key(|(place, _)| *place);
-    (ranked.into_iter().map(|(_, item)| item).collect(), items.len().saturating_sub(room))
+    (ranked, items.len().saturating_sub(room))
 }
 
 /// What costs the build most first, as exit codes rank it; a gate that only `--report-only` lets pass comes after.
@@ -362,6 +392,24 @@ fn urgency(verdict: &CheckVerdict) -> u8 {
         CheckOutcome::Inconclusive { side: Side::Over | Side::Blind } => 2,
         CheckOutcome::CouldNotMeasure { .. } => 1,
         CheckOutcome::Violated => 0,
+    }
+}
+
+/// How a job is headed that judged nothing.
+pub(super) fn unjudged(exit: ExitCode) -> String {
+    let word = match exit {
+        ExitCode::Usage => "WRONG SPEC OR COMMAND LINE",
+        ExitCode::Internal => "INTERNAL ERROR",
+        ExitCode::Interrupted => "INTERRUPTED",
+        _ => "COULD NOT MEASURE",
+    };
+    format!("gate: {word}")
+}
+
+pub(super) fn unjudged_icon(exit: ExitCode) -> &'static str {
+    match exit {
+        ExitCode::Usage | ExitCode::Internal => "🔴",
+        _ => "⚪",
     }
 }
 

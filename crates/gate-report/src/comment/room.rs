@@ -7,9 +7,11 @@ use crate::ReportError;
 /// How much of each thing there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
+    /// Rows of checks that passed, per gate.
+    pub(super) passed: usize,
     /// Lines of each kind of detail, per gate.
     pub(super) details: usize,
-    /// Rows of the table, per gate.
+    /// Rows of other checks, per gate.
     pub(super) rows: usize,
     /// Gates.
     pub(super) gates: usize,
@@ -17,13 +19,14 @@ pub(super) struct Room {
 
 impl Room {
     /// Room for all.
-    const ALL: Self = Self { details: usize::MAX, rows: usize::MAX, gates: usize::MAX };
+    const ALL: Self = Self { passed: usize::MAX, details: usize::MAX, rows: usize::MAX, gates: usize::MAX };
 }
 
 /// One of the sizes of a room.
 type Size = fn(&mut Room) -> &mut usize;
 
-/// The fullest text below `limit` bytes: details are cut first, then rows, then gates, each only as far as needed.
+/// The fullest text below `limit` bytes: rows of checks that passed are cut first, then details, then other rows, then
+/// gates, each only as far as needed.
 pub(super) fn fitted(
     verdicts: &[Verdict],
     limit: usize,
@@ -34,7 +37,8 @@ pub(super) fn fitted(
     let checks = verdicts.iter().map(|verdict| verdict.checks.len()).max().unwrap_or(0);
     // The longest list of details of a gate has a line for each check or finding.
     let details = verdicts.iter().map(|verdict| verdict.findings.len()).max().unwrap_or(0).max(checks).max(1);
-    let dimensions: [(usize, Size); 3] = [
+    let dimensions: [(usize, Size); 4] = [
+        (checks, |room| &mut room.passed),
         (details, |room| &mut room.details),
         (checks, |room| &mut room.rows),
         (verdicts.len(), |room| &mut room.gates),
@@ -57,6 +61,10 @@ pub(super) fn fitted(
 
 /// The largest number up to `most` that fits, by bisection; zero where none does.
 fn largest(most: usize, fits: impl Fn(usize) -> Result<bool, ReportError>) -> Result<usize, ReportError> {
+    // One try tells where cutting all of it is not enough.
+    if !fits(0)? {
+        return Ok(0);
+    }
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = high - (high - low) / 2;

@@ -6,12 +6,12 @@ use minijinja::{Environment, Output, State, UndefinedBehavior};
 
 use super::context::Context;
 use crate::layout::clip;
-use crate::{ReportError, escape};
+use crate::{ReportError, bounded, escape};
 
 const TEMPLATE: &str = include_str!("../../templates/comment.md.j2");
 
 /// How much of one text is printed, in characters.
-const SHOWN: usize = 600;
+const SHOWN: usize = bounded::TEXT;
 
 /// How much of one block is printed, in characters.
 const SHOWN_OF_BLOCK: usize = 4_000;

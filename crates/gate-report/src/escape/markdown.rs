@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::terminal;
+use super::{is_web, terminal, web_address};
 
 /// Nothing to see, but no mention, reference or link either: those are found in the rendered text, where an entity
 /// is a character like any other.
@@ -53,10 +53,21 @@ pub fn markdown_code(text: &str) -> String {
     spans.collect::<Vec<_>>().join("\\|")
 }
 
-/// Text as a fenced block, with the lines it has.
+/// A link to a page of `http` or `https`; `None` where the address is none, or longer than 2,000 characters.
+#[must_use]
+pub fn markdown_link(label: &str, address: &str) -> Option<String> {
+    (is_web(address) && address.len() <= 2_000)
+        .then(|| format!("[{}](<{}>)", markdown(label), web_address(address).replace("<!--", "")))
+}
+
+/// Text as a fenced block, with the lines it has. None begins with a slash: GitLab would look for a command there.
 #[must_use]
 pub fn markdown_block(text: &str) -> String {
-    let lines = text.lines().map(verbatim).collect::<Vec<_>>().join("\n");
+    let line = |line: &str| {
+        let line = verbatim(line);
+        if line.starts_with('/') { format!(" {line}") } else { line }
+    };
+    let lines = text.lines().map(line).collect::<Vec<_>>().join("\n");
     let fence = "`".repeat(longest_run(&lines).max(2) + 1);
     format!("{fence}text\n{lines}\n{fence}")
 }
@@ -70,41 +81,37 @@ fn longest_run(text: &str) -> usize {
     text.split(|symbol| symbol != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// Writes text without backticks so that none of it is markup.
+/// Writes text without backticks so that none of it is markup, nor a reference of GitHub's (`@name`, `#12`, `GH-12`) or
+/// GitLab's (`!12`, `$12`, `%12`, `&12`, `~name`, `^alert`, `*iteration`, `[issue:12]`, `{+added+}`).
 fn prose(text: &str, escaped: &mut String) {
-    let mut before = None;
+    let mut before: Option<char> = None;
     let mut symbols = text.chars().peekable();
     while let Some(symbol) = symbols.next() {
+        let next = symbols.peek().copied();
         match symbol {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             // Mathematics.
             '$' => escaped.push_str("&#36;"),
-            // `@name`, `#12`, `# heading`.
-            '@' | '#' => {
-                escaped.push(symbol);
-                escaped.push_str(BREAK);
-            }
-            // `http://` and `www.`.
-            ':' if symbols.peek() == Some(&'/') => {
-                let _ = write!(escaped, ":{BREAK}");
-            }
-            '.' if before.is_some_and(|before: char| before.eq_ignore_ascii_case(&'w')) => {
-                let _ = write!(escaped, "{BREAK}.");
-            }
+            // GitLab's `/close`, at the start of a line.
+            '/' if before.is_none() => escaped.push_str("&#47;"),
             // `- item`, `+ item`, `1. item`, `1) item`, at the start of a line.
             '-' | '+' | '=' if before.is_none() => {
                 escaped.push('\\');
                 escaped.push(symbol);
             }
             '.' | ')'
-                if symbols.peek().is_none_or(|next| *next == ' ')
+                if next.is_none_or(|next| next == ' ')
                     && !escaped.is_empty()
                     && escaped.chars().all(|digit| digit.is_ascii_digit()) =>
             {
                 escaped.push('\\');
                 escaped.push(symbol);
+            }
+            // `www.`
+            '.' if before.is_some_and(|before| before.eq_ignore_ascii_case(&'w')) => {
+                let _ = write!(escaped, "{BREAK}.");
             }
             '\\' | '*' | '_' | '[' | ']' | '|' | '~' | '!' => {
                 escaped.push('\\');
@@ -112,8 +119,44 @@ fn prose(text: &str, escaped: &mut String) {
             }
             symbol => escaped.push(symbol),
         }
+        if begins_reference(symbol, before, next) || (symbol == ':' && is_emoji(symbols.clone())) {
+            escaped.push_str(BREAK);
+        }
         before = Some(symbol);
     }
+}
+
+/// Whether a forge may make something of the character and what follows it.
+fn begins_reference(symbol: char, before: Option<char>, next: Option<char>) -> bool {
+    match symbol {
+        // A heading too; GitLab knows names in quotes.
+        '@' | '#' => true,
+        '!' | '$' | '&' => next.is_some_and(|next| next.is_ascii_digit()),
+        '%' | '~' | '^' | '*' => next.is_some_and(|next| next.is_alphanumeric() || "\"_{".contains(next)),
+        // `[issue:12]`, `[TOC]`, `[+added+]`, `{-removed-}`
+        '[' | '{' => next.is_none_or(|next| !next.is_whitespace()),
+        // `http://`
+        ':' => next == Some('/'),
+        // `GH-12`
+        '-' => {
+            before.is_some_and(|before| before.eq_ignore_ascii_case(&'h'))
+                && next.is_some_and(|next| next.is_ascii_digit())
+        }
+        _ => false,
+    }
+}
+
+/// Whether what follows a colon makes it `:tada:`.
+fn is_emoji(after: impl Iterator<Item = char>) -> bool {
+    let mut length = 0;
+    for symbol in after {
+        match symbol {
+            ':' => return length > 0,
+            symbol if symbol.is_ascii_alphanumeric() || "_+-".contains(symbol) => length += 1,
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -126,16 +169,23 @@ mod tests {
             ("plain, 12 ms", "plain, 12 ms"),
             ("a|b", "a\\|b"),
             ("a\\|b", "a\\\\\\|b"),
-            ("**a** _b_ ~~c~~", "\\*\\*a\\*\\* \\_b\\_ \\~\\~c\\~\\~"),
+            ("**a** _b_ ~~c~~", "\\*\\*&#8203;a\\*\\* \\_b\\_ \\~\\~&#8203;c\\~\\~"),
             ("<img src=x>&lt;", "&lt;img src=x&gt;&amp;lt;"),
             ("@octocat fixes #12", "@&#8203;octocat fixes #&#8203;12"),
-            ("[x](https://e.org) ![y](z)", "\\[x\\](https:&#8203;//e.org) \\!\\[y\\](z)"),
+            ("[x](https://e.org) ![y](z)", "\\[&#8203;x\\](https:&#8203;//e.org) \\!\\[&#8203;y\\](z)"),
             ("www.e.org", "www&#8203;.e.org"),
             ("a\n\n# heading\n- item", "a # heading - item".replace('#', "#&#8203;").as_str()),
             ("- item", "\\- item"),
             ("1. item", "1\\. item"),
             ("1.5 s of 2.5 s", "1.5 s of 2.5 s"),
             ("$x$", "&#36;x&#36;"),
+            ("/close now", "&#47;close now"),
+            ("a/b", "a/b"),
+            ("!12 %12 &12 ~a ^a *a:", "\\!&#8203;12 %&#8203;12 &amp;&#8203;12 \\~&#8203;a ^&#8203;a \\*&#8203;a:"),
+            ("5 % each, a & b", "5 % each, a &amp; b"),
+            ("GH-12 gh-x", "GH-&#8203;12 gh-x"),
+            (":tada: 1:2 a: b", ":&#8203;tada: 1:2 a: b"),
+            ("{+a+} {-b-}", "{&#8203;+a+} {&#8203;-b-}"),
         ] {
             assert_eq!(markdown(hostile), clean, "{hostile:?}");
         }
@@ -165,6 +215,6 @@ mod tests {
         ] {
             assert_eq!(markdown_code(text), clean, "{text:?}");
         }
-        assert_eq!(markdown_block("a ```` b\nc"), "`````text\na ```` b\nc\n`````");
+        assert_eq!(markdown_block("a ```` b\n/c"), "`````text\na ```` b\n /c\n`````");
     }
 }

@@ -5,6 +5,7 @@ mod rules;
 
 use gate_model::{CheckOutcome, CheckVerdict, Evidence, Importance, Look, Rule, Shared, Side, Verdict};
 
+use crate::bounded::bounded;
 use crate::escape;
 use crate::layout::{counted, wrap};
 use crate::words::{
@@ -15,6 +16,10 @@ use crate::words::{
 /// What the rule of a check computes on this run, step by step and with its numbers, at most 80 columns wide.
 #[must_use]
 pub fn explain_check(verdict: &Verdict, check: usize) -> String {
+    bounded(std::slice::from_ref(verdict)).iter().map(|verdict| explained(verdict, check)).collect()
+}
+
+fn explained(verdict: &Verdict, check: usize) -> String {
     let Some(check) = verdict.checks.get(check) else {
         return format!("this verdict has {} checks, and none of number {check}\n", verdict.checks.len());
     };

@@ -1,6 +1,6 @@
 //! What the JUnit builder cannot write: skipped counts, lines, properties, times with three decimals.
 
-use gate_model::{CheckVerdict, Verdict};
+use gate_model::{CheckVerdict, Status, Verdict};
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::{Reader, Writer};
 
@@ -9,7 +9,8 @@ use crate::words::http_version;
 
 /// What one suite gets beyond what the builder wrote.
 pub(super) struct Completion {
-    timestamp: String,
+    /// When the run started; a gate that never ran has none.
+    timestamp: Option<String>,
     properties: Vec<(&'static str, String)>,
     skipped: usize,
     /// The spec's line of each testcase, in order.
@@ -47,11 +48,20 @@ impl Completion {
         properties.extend(run.commit.as_ref().map(|commit| ("gate.commit", commit.id.clone())));
         properties.extend(run.imported_from.clone().map(|format| ("gate.imported_from", format)));
         Self {
-            timestamp: super::one_line(&run.started),
+            timestamp: Some(super::one_line(&run.started)),
             properties: properties.into_iter().map(|(name, value)| (name, super::one_line(&value))).collect(),
             skipped,
             lines: checks.iter().map(|check| check.check.place().map(|place| place.line)).collect(),
         }
+    }
+
+    /// What the suite of a gate that never ran gets.
+    pub(super) fn unresolved() -> Self {
+        let properties = vec![
+            ("gate.version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("gate.status", crate::words::status_word(Status::CouldNotMeasure).to_lowercase()),
+        ];
+        Self { timestamp: None, properties, skipped: 0, lines: vec![None] }
     }
 }
 
@@ -112,7 +122,9 @@ fn suite_tag(tag: &BytesStart<'_>, suite: &Completion) -> Result<BytesStart<'sta
         }
     }
     completed.push_attribute(("skipped", suite.skipped.to_string().as_str()));
-    completed.push_attribute(("timestamp", suite.timestamp.as_str()));
+    if let Some(timestamp) = &suite.timestamp {
+        completed.push_attribute(("timestamp", timestamp.as_str()));
+    }
     Ok(completed)
 }
 

@@ -260,13 +260,14 @@ kind: Job
     }
 }
 
-/// A text as a YAML value: a block where it can be read so, else in quotes with everything unusual escaped.
+/// A text as a YAML value: a block where it can be read so and looks as it is, else in quotes with everything unusual
+/// escaped.
 fn block(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_plain = |symbol: char| {
         symbol == '\n'
             || matches!(symbol, ' '..='~')
-            || (symbol >= '\u{a0}' && !"\u{2028}\u{2029}\u{feff}".contains(symbol))
+            || (symbol >= '\u{a0}' && !"\u{2028}\u{2029}\u{fffe}\u{ffff}".contains(symbol) && !escape::deceives(symbol))
     };
     let starts_plainly = text.starts_with(|first: char| !first.is_whitespace());
     let ends_plainly = text.ends_with('\n') && !text.ends_with("\n\n");

@@ -162,7 +162,9 @@ pub fn end_reason(reason: &EndReason) -> String {
             with_remedy(quoted(seen), "start the server first, check `target.url`, or raise `target.ready.within`")
         }
         // No waiting changes what was refused for good.
-        EndReason::NotReady(seen) | EndReason::Refused(seen) => with_remedy(quoted(seen), CHECK_TARGET),
+        EndReason::NotReady(seen) | EndReason::Refused(seen) | EndReason::NoCredentials(seen) => {
+            with_remedy(quoted(seen), CHECK_TARGET)
+        }
         EndReason::ClientExhausted(what) => {
             format!("{}, which says nothing of the target: raise that limit, or {LOWER_LOAD}", quoted(what))
         }

@@ -11,9 +11,12 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
 use crate::measure::Order;
-use crate::{measure, specs, stop};
+use crate::{measure, specs, stop, surroundings, trust};
 
 pub(crate) fn calibrate(arguments: &Calibrate, console: &Console) -> Result<ExitCode, Failure> {
+    if let Some(job) = surroundings::job(&surroundings::variables(), console)? {
+        trust::refuse_strangers(&job, arguments.trust, std::slice::from_ref(&arguments.spec))?;
+    }
     let spec = specs::resolve_one(&arguments.spec, &arguments.overlays.list(), console)?;
     let inputs = Inputs::read(&spec)?;
     let plans = inputs.affordable_plans(&spec, Extent::Base)?;

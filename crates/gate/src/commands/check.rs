@@ -1,23 +1,109 @@
-//! `gate check`: compile, run, judge, report.
+//! `gate check`: compile, run, judge, report, publish.
 
 use gate_load::Stop;
-use gate_model::{ExitCode, GateSpec, Iterations, Nanos, Pattern, Plan, Prior, Referee, Section, Verdict};
+use gate_model::{
+    Cause, CheckOutcome, CheckVerdict, EndReason, ExitCode, GateSpec, Iterations, Nanos, Pattern, Plan, Prior, Referee,
+    Section, Verdict,
+};
 use gate_plan::Extent;
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
-use crate::cli::{Check, Trust};
+use crate::cli::{Check, NoCredentials, Publishing, Trust};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
 use crate::measure::Order;
+use crate::publish::{Publisher, Told, Zeal};
+use crate::stop::Interrupts;
 use crate::trust::{Base, Trusted};
-use crate::{measure, reports, specs, stop};
+use crate::{measure, reports, specs, trust};
 
 pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let Publishing { publish, comment, .. } = &arguments.publishing;
+    let zeal = if *publish { Zeal::Insist } else { Zeal::WherePossible };
+    let mut publisher = Publisher::new(zeal, comment.comment.policy(), &interrupts, console)?;
+    let mut job = Job::default();
+    let outcome = check_all(arguments, &mut publisher, &interrupts.stop, &mut job, console);
+    let lacks = publisher.job().filter(|job| job.from_fork).map(|_| "this pull request comes from a fork");
+    let lacks = lacks.or_else(|| std::env::var_os(HOOK).map(|_| "this is a push from a machine of one's own"));
+    let outcome = match outcome {
+        Err(failure) if failure.is_of_environment() => match lacks {
+            Some(why) => {
+                job.no_credentials += 1;
+                Err(without_secrets(failure, why, arguments, console))
+            }
+            None => Err(failure),
+        },
+        outcome => outcome,
+    };
+    let told = Told {
+        verdicts: &job.verdicts,
+        exit: outcome.as_ref().map_or_else(|failure| failure.exit, |exit| *exit),
+        failure: outcome.as_ref().err().or(job.failures.first()),
+        no_credentials: job.no_credentials > 0,
+        out: Some(&arguments.out),
+        files: reports::files(&job.verdicts, &arguments.out, &arguments.outputs),
+    };
+    let failed = publisher.end(&told);
+    publisher.warn(&failed);
+    match outcome {
+        Err(failure) if failure.exit == ExitCode::Passed => {
+            console.people(&format!("{}\n", failure.message));
+            Ok(ExitCode::Passed)
+        }
+        outcome => outcome,
+    }
+}
+
+/// Set by the hook that runs before a push.
+const HOOK: &str = "GATE_HOOK";
+
+/// The pull request of a fork has no secrets, and a machine of one's own not all that CI has: what specs need is not set
+/// there, and that is no fault of the specs. It could not be measured, and the JUnit report says so.
+fn without_secrets(failure: Failure, why: &str, arguments: &Check, console: &Console) -> Failure {
+    if let Err(unwritten) = reports::write_unresolved(&failure.diagnostics, &arguments.out, &arguments.outputs, console)
+    {
+        return unwritten;
+    }
+    let exit = match arguments.publishing.no_credentials {
+        NoCredentials::Fail => ExitCode::CouldNotMeasure,
+        NoCredentials::Neutral => ExitCode::Passed,
+    };
+    let message = format!("could not measure: {why}, and the specs need variables that are not set there");
+    Failure {
+        exit,
+        message,
+        hint: Some("set them; docs/ci.md says how forks are measured all the same".to_owned()),
+        ..failure
+    }
+}
+
+/// What became of the gates of one call.
+#[derive(Default)]
+struct Job {
+    verdicts: Vec<Verdict>,
+    /// Why gates have no verdict, or no reports.
+    failures: Vec<Failure>,
+    /// Gates that could not be measured for want of credentials.
+    no_credentials: usize,
+}
+
+fn check_all(
+    arguments: &Check,
+    publisher: &mut Publisher<'_>,
+    stop: &Stop,
+    job: &mut Job,
+    console: &Console,
+) -> Result<ExitCode, Failure> {
     let overlays = arguments.side_by_side.over(&arguments.overlays);
-    let specs = specs::resolve_all(&arguments.specs, &overlays, console)?;
-    let given = Given::of(&arguments.baseline, baselines::read)?;
+    let paths = specs::found(&arguments.specs)?;
+    if let Some(job) = publisher.job() {
+        trust::refuse_strangers(job, arguments.trust, &paths)?;
+    }
+    let specs = specs::resolve_all(&paths, &overlays, console)?;
+    let given = Given::of(&arguments.baseline, baselines::read, || stop.is_triggered(), console)?;
     let mut gates = Vec::new();
     for Trusted { mut spec, findings } in trusted(specs, arguments, &overlays, console)? {
         arguments.strictness.apply(&mut spec);
@@ -30,26 +116,21 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
         let prior = baselines::choose(&spec, &given, None, console)?;
         gates.push(Gate { spec, inputs, plans, prior: Prior { notes: findings, ..prior } });
     }
-    let stop = Stop::new();
-    let on_signal = stop.clone();
-    stop::on_signals(move || on_signal.trigger())?;
-    let mut verdicts = Vec::new();
+    publisher.open(&gates.iter().map(|gate| &*gate.spec.name).collect::<Vec<_>>());
     let mut exit = ExitCode::Passed;
     for gate in gates {
         // One gate that cannot be run or reported is no reason to leave out the others.
-        match check_one(gate, arguments, &stop, &mut verdicts, console) {
-            Ok(()) => {}
-            Err(failure) => {
-                console.failure(&failure);
-                exit = exit.worse(failure.exit);
-            }
+        if let Err(failure) = check_one(gate, arguments, stop, job, console) {
+            console.failure(&failure);
+            exit = exit.worse(failure.exit);
+            job.failures.push(failure);
         }
         if stop.is_triggered() {
             exit = ExitCode::Interrupted;
             break;
         }
     }
-    Ok(exit.worse(reports::conclude(&verdicts, &arguments.outputs, console)?))
+    Ok(exit.worse(reports::conclude(&job.verdicts, &arguments.outputs, console)?))
 }
 
 /// The specs as they are judged: by their own checks, or by those of the commit that the change forked off from.
@@ -59,10 +140,10 @@ fn trusted(
     overlays: &[Overlay],
     console: &Console,
 ) -> Result<Vec<Trusted>, Failure> {
-    if arguments.trust == Trust::Head {
+    if arguments.trust != Some(Trust::Base) {
         return Ok(heads.into_iter().map(|spec| Trusted { spec, findings: Vec::new() }).collect());
     }
-    let base = Base::find(&heads, overlays, console)?;
+    let base = Base::find(&heads, overlays, console)?.allowing(&arguments.allow_host)?;
     // Whoever names specs has not removed the others.
     let removed = if arguments.specs.is_empty() { base.removed(&heads) } else { Vec::new() };
     let mut trusted = heads.into_iter().map(|head| base.judged(head)).collect::<Result<Vec<_>, _>>()?;
@@ -102,13 +183,7 @@ struct Gate {
 }
 
 /// Runs one gate; its verdict is kept and printed before anything is written, which may fail.
-fn check_one(
-    gate: Gate,
-    arguments: &Check,
-    stop: &Stop,
-    verdicts: &mut Vec<Verdict>,
-    console: &Console,
-) -> Result<(), Failure> {
+fn check_one(gate: Gate, arguments: &Check, stop: &Stop, job: &mut Job, console: &Console) -> Result<(), Failure> {
     let Gate { spec, inputs, plans, prior } = gate;
     let folder = arguments.out.join(&spec.name);
     let journal = folder.join("run.jsonl");
@@ -131,13 +206,40 @@ fn check_one(
     let prior = baselines::confirm(prior, &run);
     let mut verdict = console.secrets.redacted(gate_judge::judge(&run, &prior));
     arguments.strictness.soften(&mut verdict);
+    let no_credentials = lacks_credentials(&spec, &verdict);
+    if no_credentials && arguments.publishing.no_credentials == NoCredentials::Neutral {
+        verdict.exit = ExitCode::Passed;
+    }
     console.people(&gate_report::terminal(&verdict, console.style));
     let written =
         reports::refer(&mut verdict, &folder, &journals).and_then(|()| reports::write(&verdict, &folder, console));
     let saved =
         if arguments.save_baseline { baselines::save_checked(&run, &verdict, &folder, console) } else { Ok(()) };
-    verdicts.push(verdict);
+    if no_credentials {
+        job.no_credentials += 1;
+        console.people(&without_credentials(&verdict));
+    }
+    job.verdicts.push(verdict);
     written.and(saved)?;
     console.people(&format!("Reports: {}\n", folder.display()));
     Ok(())
+}
+
+/// Whether the run could not be measured because the job was given no credentials, as in the pull request of a fork. One
+/// that was given some and is refused is set up wrongly.
+fn lacks_credentials(spec: &GateSpec, verdict: &Verdict) -> bool {
+    let mut targets = std::iter::once(&spec.target).chain(&spec.reference);
+    let is_bare = targets.all(|target| target.key.is_none() && target.aws.is_none());
+    let is_refused = |check: &CheckVerdict| {
+        matches!(&check.outcome, CheckOutcome::CouldNotMeasure { cause: Cause::NotRun(EndReason::NoCredentials(_)) })
+    };
+    is_bare && verdict.checks.iter().any(is_refused)
+}
+
+fn without_credentials(verdict: &Verdict) -> String {
+    let cost = match verdict.exit {
+        ExitCode::Passed => "which counts neither for nor against the change",
+        _ => "`--no-credentials neutral` counts that neither for nor against the change",
+    };
+    format!("{}: the job has no credentials for the endpoint; {cost}\n", verdict.name)
 }

@@ -35,10 +35,11 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     if let Some(folder) = arguments.baseline.iter().find(|name| source.from.is_some() && Path::new(name).is_dir()) {
         return Err(Failure::usage(format!("--baseline {folder}: with --from it names files of that format")));
     }
-    let given = Given::of(&arguments.baseline, |path| match source.from {
+    let read = |path: &Path| match source.from {
         Some(_) => Ok(gate_import::as_baseline(source.run(&[path.to_path_buf()])?)),
         None => baselines::read(path),
-    })?;
+    };
+    let given = Given::of(&arguments.baseline, read, || false, console)?;
     arguments.strictness.apply(&mut run.header.spec);
     let prior = baselines::choose(&run.header.spec, &given, Some(&run), console)?;
     let prior = baselines::confirm(prior, &run);

@@ -47,6 +47,11 @@ pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, 
 }
 
 pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
+    read_within(path, files::LARGE)
+}
+
+/// Reads a verdict of at most so many bytes.
+pub(crate) fn read_within(path: &Path, most: u64) -> Result<Verdict, Failure> {
     if path.is_dir() {
         let inside = path.join("verdict.json");
         let hint = match inside.is_file() {
@@ -55,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
         };
         return Err(Failure::unreadable(path, "it is a folder").hint(hint));
     }
-    let text = files::read(path, files::LARGE)?;
+    let text = files::read(path, most)?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
         Failure::unreadable(path, format!("it is not a verdict: {error}"))
             .hint("a verdict is the verdict.json that `gate check` and `gate judge --out` write")

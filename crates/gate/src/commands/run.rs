@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::inputs::{Inputs, shards};
 use crate::measure::{Measured, Order};
 use crate::shard::Shards;
-use crate::{measure, specs, stop};
+use crate::{measure, specs, stop, surroundings, trust};
 
 /// Never stops: `gate run` always sends the full number.
 pub(crate) struct SendAll;
@@ -22,6 +22,9 @@ impl Referee for SendAll {
 }
 
 pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failure> {
+    if let Some(job) = surroundings::job(&surroundings::variables(), console)? {
+        trust::refuse_strangers(&job, arguments.trust, std::slice::from_ref(&arguments.spec))?;
+    }
     let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
     let stop = Stop::new();
     let on_signal = stop.clone();

@@ -27,48 +27,53 @@ pub(crate) fn run_all() -> Result<()> {
     step("fuzzing, 5 s a target");
     fuzz::run_all()?;
     step("the binary");
-    let binary = Binary::build()?;
+    let build = Build::of_host()?;
+    run(build.apply(Command::new(cargo()).args(["build", "--package", "gate"])))?;
     step("tests, against a real llama.cpp server too");
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let server = engine::Llama::start(port).context("failed to start the real server the tests need")?;
-    run(Command::new(cargo())
-        .env("GATE_BIN", binary.path)
-        .envs(binary.is_static.then_some(("GATE_STATIC", "1")))
+    let mut tests = Command::new(cargo());
+    tests.args(["test", "--workspace", "--quiet", "--no-fail-fast"]);
+    tests
+        .env("GATE_BIN", build.binary())
         .env("GATE_LLAMA_URL", server.url())
         .env("GATE_ACTION_PYTHON", action_python()?)
-        .args(["test", "--workspace", "--quiet", "--no-fail-fast"]))
+        .envs(build.is_static().then_some(("GATE_STATIC", "1")));
+    run(build.apply(&mut tests))
 }
 
-/// The binary that the stories run.
-struct Binary {
-    path: PathBuf,
-    is_static: bool,
+/// How the binary and the tests are built: once for both, and where the C library is glibc with it in them, as the
+/// binary is delivered.
+struct Build {
+    /// The platform, such as `x86_64-unknown-linux-gnu`.
+    host: String,
 }
 
-impl Binary {
-    /// Builds it as it is delivered, but for the last per cent of speed: with its C library in it, where that is glibc.
-    fn build() -> Result<Self> {
-        let mut build = Command::new(cargo());
-        build.args(["build", "--package", "gate", "--profile", "ci"]);
-        let host = host()?;
-        let is_static = host.ends_with("-linux-gnu");
-        if is_static {
-            // Named, so that what runs at build time is not static too.
-            build.args(["--target", &host]).env("RUSTFLAGS", "-C target-feature=+crt-static");
-        }
-        run(&mut build)?;
-        let folder = if is_static { format!("{host}/ci") } else { "ci".to_owned() };
-        Ok(Self { path: target().join(folder).join("gate"), is_static })
+impl Build {
+    /// For the platform that this toolchain builds for.
+    fn of_host() -> Result<Self> {
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let output = Command::new(rustc).arg("-vV").output().context("cannot start rustc")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+        Ok(Self { host: host.context("`rustc -vV` names no host")?.to_owned() })
     }
-}
 
-/// The platform that this toolchain builds for, such as `x86_64-unknown-linux-gnu`.
-fn host() -> Result<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().context("cannot start rustc")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("`rustc -vV` names no host")
+    fn is_static(&self) -> bool {
+        self.host.ends_with("-linux-gnu")
+    }
+
+    fn apply<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        if self.is_static() {
+            command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+        }
+        // Named, so that what runs at build time is not static too.
+        command.args(["--target", &self.host])
+    }
+
+    fn binary(&self) -> PathBuf {
+        target().join(&self.host).join("debug/gate")
+    }
 }
 
 /// A Python that can read an action's YAML, for the shared action runner where it is present.

@@ -40,13 +40,15 @@ fn without_commands(text: String) -> String {
         _ => word.to_owned(),
     });
     let words = words.collect::<Vec<_>>().join(" ");
-    let mut pieces = words.split("##");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |before, piece| {
+    let mut pieces: Vec<String> = words.split('[').map(str::to_owned).collect();
+    let last = pieces.pop();
+    let broken = pieces.into_iter().map(|piece| {
         // `##[error]` of one runner, `##vso[task.complete]` and `##teamcity[…]` of others.
-        let is_command = piece.trim_start_matches(|symbol: char| symbol.is_ascii_alphanumeric()).starts_with('[');
-        before + if is_command { "## " } else { "##" } + piece
-    })
+        let before = piece.trim_end_matches(|symbol: char| symbol.is_ascii_alphanumeric());
+        let word = piece.get(before.len()..).unwrap_or_default();
+        if before.ends_with("##") { format!("{before} {word}[") } else { format!("{piece}[") }
+    });
+    broken.chain(last).collect()
 }
 
 /// Text for any place in an XML 1.0 file, before the writer escapes markup: without ANSI sequences and characters that
@@ -203,6 +205,7 @@ mod tests {
             ("a\u{200b}d\u{ad}m\u{e0061}in\u{61c}\u{feff}", "admin"),
             ("é 漢 — fine", "é 漢 — fine"),
             ("##[error] ##vso[task.complete] ## a ##b", "## [error] ## vso[task.complete] ## a ##b"),
+            ("###[error]x [y] ##[##[", "### [error]x [y] ## [## ["),
         ] {
             assert_eq!(terminal(hostile), clean, "{hostile:?}");
         }

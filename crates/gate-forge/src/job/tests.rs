@@ -26,7 +26,7 @@ fn on_github(event: &str, more: &[(&str, &str)]) -> Variables {
         ("GITHUB_SERVER_URL", "https://github.com"),
         ("GITHUB_REPOSITORY", "acme/chat"),
         ("GITHUB_EVENT_NAME", event),
-        ("GITHUB_EVENT_PATH", "/home/runner/work/_temp/_github_workflow/event.json"),
+        ("GITHUB_EVENT_PATH", "/runner/event.json"),
         ("GITHUB_SHA", MERGE),
         ("GITHUB_REF", "refs/pull/7/merge"),
         ("GITHUB_WORKFLOW", "perf"),
@@ -191,7 +191,7 @@ fn variables_that_make_no_sense_are_refused_without_being_shown() {
 
 #[test]
 fn the_event_s_file_is_github_s_alone() {
-    let path = PathBuf::from("/home/runner/work/_temp/_github_workflow/event.json");
+    let path = PathBuf::from("/runner/event.json");
     assert_eq!(Job::event_file(&on_github("push", &[])), Some(path));
     assert_eq!(Job::event_file(&variables(&[("GITHUB_EVENT_PATH", "/x")])), None);
     assert_eq!(Job::event_file(&on_github("push", &[("GITHUB_EVENT_PATH", "")])), None);

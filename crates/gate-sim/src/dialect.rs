@@ -206,13 +206,19 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The answer to a request that arrived just now, and is to be served by this script.
-    pub(crate) fn new(dialect: &'static dyn Dialect, ask: &'a Ask, number: u32, script: &Script) -> Self {
+    /// The answer to a request that arrived at this time, and is to be served by this script.
+    pub(crate) fn new(
+        dialect: &'static dyn Dialect,
+        ask: &'a Ask,
+        number: u32,
+        arrived: SystemTime,
+        script: &Script,
+    ) -> Self {
         let content = script.events.iter().find(|event| event.kind != EventKind::Role);
         let reply = Reply {
             ask,
             number,
-            arrived: SystemTime::now(),
+            arrived,
             first_token: content.map_or(script.end, |event| event.at),
             cached: None,
             at: Nanos::ZERO,

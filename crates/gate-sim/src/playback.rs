@@ -1,7 +1,7 @@
 //! A script played on a connection, each event at its time.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use gate_engine::{Fate, Script, ScriptEvent};
 use gate_model::Nanos;
@@ -101,7 +101,7 @@ impl Playback<'_, '_> {
     }
 
     async fn stream(&mut self) -> io::Result<Next> {
-        let mut answer = Answer::new(self.dialect, self.ask, self.number, &self.script);
+        let mut answer = Answer::new(self.dialect, self.ask, self.number, SystemTime::now(), &self.script);
         if let Some(service) = self.place.as_ref().and_then(Place::at_once) {
             self.served(service, &mut answer);
         }
@@ -257,7 +257,7 @@ impl Playback<'_, '_> {
     /// An answer in one body, when its last token is due; faults in the middle happen in the middle of the body.
     async fn body(&mut self) -> io::Result<Next> {
         let fate = self.script.fate;
-        let mut answer = Answer::new(self.dialect, self.ask, self.number, &self.script);
+        let mut answer = Answer::new(self.dialect, self.ask, self.number, SystemTime::now(), &self.script);
         let service = self.called().await?;
         self.served(service, &mut answer);
         let body = match fate {

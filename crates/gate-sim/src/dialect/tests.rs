@@ -1,5 +1,7 @@
 //! Every encoder under every fault, without a socket.
 
+use std::time::UNIX_EPOCH;
+
 use gate_engine::script;
 use gate_model::{EngineParams, Fault, ScriptedFault};
 
@@ -51,7 +53,7 @@ fn encoded(dialect: &'static dyn Dialect, ask: &Ask, fault: Option<Fault>) -> (S
     let faults = fault.map(|fault| ScriptedFault { from: 1, to: 1, fault });
     let params = EngineParams { script: faults.into_iter().collect(), ..EngineParams::default() };
     let script = script(&params, 0, ask.max_tokens);
-    let mut answer = Answer::new(dialect, ask, 0, &script);
+    let mut answer = Answer::new(dialect, ask, 0, UNIX_EPOCH, &script);
     let (mut content, mut end) = (Vec::new(), Vec::new());
     script.events.iter().for_each(|event| answer.next(*event, &mut content));
     match script.fate {

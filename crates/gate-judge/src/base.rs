@@ -72,13 +72,17 @@ impl<'a> Kept<'a> {
         self.scenarios.get(&scenario).map(|(arms, _)| arms.target.clone()).unwrap_or_default()
     }
 
+    /// What is known beside those of one scenario.
+    pub(crate) fn setting(&self, scenario: u16) -> Setting<'a> {
+        self.scenarios.get(&scenario).map(|(_, setting)| *setting).unwrap_or_default()
+    }
+
     /// The same, by the objective of the run that is compared with them.
     pub(crate) fn scored<'s>(&self, scenario: u16, slo: &'s Slo) -> Scored<'s>
     where
         'a: 's,
     {
-        let setting = self.scenarios.get(&scenario).map(|(_, setting)| *setting).unwrap_or_default();
-        Scored::new(self.of_scenario(scenario), slo).within(setting)
+        Scored::new(self.of_scenario(scenario), slo).within(self.setting(scenario))
     }
 }
 
@@ -242,7 +246,7 @@ fn why_unused(check: &Check, prior: &Prior) -> NoBaseline {
 }
 
 /// What calibration found of a metric or, of a percentile, of its series' median; else what is usual.
-fn noise(metric: Metric, prior: &Prior) -> RunNoise {
+pub(crate) fn noise(metric: Metric, prior: &Prior) -> RunNoise {
     let usual = RunNoise::default();
     let found = |metric: Metric| prior.noise.as_ref()?.tau.get(&metric.to_string()).copied();
     let median = match metric {

@@ -18,7 +18,7 @@ use crate::rules::{Reading, Says, rule, stored};
 use crate::scope::Outlook;
 use crate::scored::{Scored, Setting, count};
 use crate::validity::{ClientFaults, LEAST_OK, Lateness, needs_enough_ok, rate_limited};
-use crate::{BOUNDS_ALPHA, facts, findings, phases, power, waiver};
+use crate::{BOUNDS_ALPHA, facts, findings, phases, power, slow, spreads, suspects, waiver};
 
 /// Judges a run by the spec and the looks of its header, and by what was measured before it.
 ///
@@ -35,6 +35,8 @@ pub fn judge(run: &Run, prior: &Prior) -> Verdict {
     findings.extend(prior.notes.iter().cloned());
     let warned = findings.iter().any(|finding| findings::is_warning(finding, spec));
     let (status, exit) = conclude(spec, run, &checks, warned);
+    let slow = slow::slow(&checks, &decided, &before);
+    let suspects = suspects::suspects(run, &decided, &checks, &slow);
     Verdict {
         schema: VERDICT_SCHEMA,
         definitions: DEFINITIONS,
@@ -50,7 +52,9 @@ pub fn judge(run: &Run, prior: &Prior) -> Verdict {
         figures: facts::figures(run, &decided),
         run: facts::of_run(run, &decided),
         baseline: prior.chosen.clone().filter(|_| spec.needs_baseline()),
-        moved: if decided.is_judged() { phases::moved(&checks, &decided.arms, &before.kept) } else { None },
+        moved: slow.first().and_then(|slow| phases::moved(slow, &suspects)),
+        suspects,
+        spreads: spreads::spreads(run, &decided, &before),
         checks,
         findings,
         overrides: spec.overrides.clone(),

@@ -38,6 +38,8 @@ mod section;
 mod series;
 mod server;
 mod spec;
+mod spread;
+mod suspect;
 mod target;
 mod verdict;
 
@@ -77,6 +79,8 @@ pub use section::{AssembleError, Section};
 pub use series::Series;
 pub use server::{Scrape, ServerMetric};
 pub use spec::{GateSpec, Outcomes, Override, Policy, Slo, Timeouts, is_gate_name};
+pub use spread::Spread;
+pub use suspect::{LikelyCause, Shift, Suspect};
 pub use target::{
     AwsCredentials, Delivery, Endpoint, Header, MaxTokensField, Ready, ReadyPath, Roots, Target, Tls, UnixUrl,
 };

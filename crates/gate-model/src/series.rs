@@ -1,9 +1,12 @@
 //! Series: what is measured of each request.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Unit;
 
 /// A per-request measurement that is summarised over the requests of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Series {
     /// Time to first token.
     Ttft,
@@ -12,10 +15,12 @@ pub enum Series {
     /// Time to first event of any kind.
     Ttfe,
     /// Time to last token.
+    #[serde(rename = "e2e")]
     E2e,
     /// Time per output token after the first.
     Tpot,
     /// `e2e` ÷ output tokens: the LLMPerf convention.
+    #[serde(rename = "tpot_e2e")]
     TpotE2e,
     /// The gap between content events over the tokens the later one carried; pooled over requests.
     Itl,

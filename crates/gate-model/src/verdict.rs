@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, BaselineUse, Check, EndReason, Evidence, ExitCode, Finding, Importance, Metric, Moved, Nanos, NoBaseline,
-    Outcome, Outcomes, Override, Power, Quantity, Rule, RunFacts,
+    Outcome, Outcomes, Override, Power, Quantity, Rule, RunFacts, Spread, Suspect,
 };
 
 /// The version of the verdict's file format.
@@ -297,6 +297,13 @@ pub struct Verdict {
     /// The part of a request that moved most since the baseline or the reference, where a check against it is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<Moved>,
+    /// Likely causes of what is violated or seen over its bound, the one that explains most first; empty without evidence
+    /// for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<Suspect>,
+    /// How the main series are distributed here and in what they are compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spreads: Vec<Spread>,
     /// What flags changed.
     pub overrides: Vec<Override>,
     /// The journals it rests on.

@@ -198,6 +198,47 @@ fn ranks_are_shared_by_equal_values() {
     assert!(matches!(ranks::p_larger(&[1.0], &[f64::NAN]), Err(Error::Sample { position: 1, .. })));
 }
 
+/// Two series of one and the same kind, each value resembling the one before it: the test that takes that into account
+/// finds one larger about as often as it says, the other one far more often; both see a true difference.
+#[test]
+fn ranks_of_values_in_order_carry_less_evidence_the_more_they_resemble() {
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+    let mut series = |like: f64| {
+        let mut last = 0.0;
+        let mut step = || {
+            let draw: f64 = StandardNormal.sample(&mut random);
+            last = like * last + (1.0 - like * like).sqrt() * draw;
+            last
+        };
+        (0..50).map(|_| step()).collect::<Vec<f64>>()
+    };
+    let mut count = |like: f64, shift: f64, p: fn(&[f64], &[f64]) -> Result<f64, Error>| {
+        let found = (0..1_000).filter(|_| {
+            let one: Vec<f64> = series(like).into_iter().map(|value| value + shift).collect();
+            p(&one, &series(like)).unwrap() <= 0.05
+        });
+        found.count()
+    };
+    let independent = count(0.0, 0.0, ranks::p_larger_in_order);
+    assert!(independent <= 70, "{independent}");
+    let (alike, naive) = (count(0.6, 0.0, ranks::p_larger_in_order), count(0.6, 0.0, ranks::p_larger));
+    assert!(alike <= 110 && naive >= 170, "{alike} and {naive} of 1000");
+    let (found, alike) = (count(0.0, 1.0, ranks::p_larger_in_order), count(0.6, 1.5, ranks::p_larger_in_order));
+    assert!(found >= 950 && alike >= 850, "{found} and {alike} of 1000");
+}
+
+#[test]
+fn ranks_that_rise_together_are_no_chance() {
+    // Σ d d' = 4 of Σ d² = 5: r = .8, P[Z ≥ .8 √3].
+    let p = ranks::p_rising(&[(1.0, 1.0), (2.0, 3.0), (3.0, 2.0), (4.0, 9.0)]).unwrap();
+    assert!((p - 0.082_9).abs() < 1e-4, "{p}");
+    let falling: Vec<(f64, f64)> = (0..20).map(|at| (f64::from(at), f64::from(-at))).collect();
+    assert!(ranks::p_rising(&falling).unwrap() > 0.999);
+    assert_eq!(ranks::p_rising(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), Ok(1.0));
+    assert_eq!(ranks::p_rising(&[(1.0, 1.0), (2.0, 3.0)]), Err(Error::Empty));
+    assert!(ranks::p_rising(&[(1.0, 1.0), (2.0, f64::NAN), (3.0, 3.0)]).is_err());
+}
+
 /// The vectors of Mann and Whitney's test, which no rule uses: `candidate` against `(1 + tol) reference`.
 #[test]
 fn rank_sums_are_those_of_the_vectors() {

@@ -109,6 +109,8 @@ pub(crate) fn verdict_of(run: &Run) -> Verdict {
         },
         baseline: None,
         moved: None,
+        suspects: Vec::new(),
+        spreads: Vec::new(),
         overrides: Vec::new(),
         journals: Vec::new(),
     }

@@ -7,6 +7,8 @@ mod answers;
 #[cfg(test)]
 mod calibration;
 #[cfg(test)]
+mod causes;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod decide;
@@ -34,6 +36,8 @@ mod sections;
 mod server;
 #[cfg(test)]
 mod side_by_side;
+#[cfg(test)]
+mod spreads;
 #[cfg(test)]
 mod stored;
 #[cfg(test)]

@@ -21,10 +21,13 @@ fn moved(check: &str, before: impl Fn(u32) -> Sample, now: impl Fn(u32) -> Sampl
     let beside = side_by_side(&spec, all(&now), all(&before), EndReason::Completed);
     let beside = gate_judge::judge(&beside, &Prior::default()).moved;
     let of = |moved: Option<Moved>| moved.map(|moved| (moved.phase, moved.from, moved.to));
-    assert_eq!(of(against_stored), of(beside));
+    // One stored run says less: what differs by a factor of 1.07 or less may be the machine's mood.
+    let is_mood = against_stored.is_none() && beside.is_some_and(|one| (one.to.0 as f64) < 1.074 * one.from.0 as f64);
+    assert!(is_mood || of(against_stored) == of(beside), "{against_stored:?} {beside:?}");
     let against = [against_stored, beside].map(|moved| moved.map(|moved| moved.against));
-    assert!(against == [Some(Against::Baseline), Some(Against::Reference)] || against == [None, None], "{against:?}");
-    against_stored
+    let expected = [Some(Against::Baseline).filter(|_| !is_mood), Some(Against::Reference)];
+    assert!(against == expected || against == [None, None], "{against:?}");
+    beside
 }
 
 /// The same beside a check on whole requests.
@@ -78,4 +81,39 @@ fn without_an_end_it_is_a_part_of_the_first_tokens_wait() {
     let phase = |ttft: f64| moved("headers.p50 < 1ms", endless(100.0), endless(ttft)).map(|moved| moved.phase);
     assert_eq!(phase(104.0), None);
     assert_eq!(phase(106.0), Some(Phase::FirstToken));
+}
+
+#[test]
+fn what_one_stored_run_may_differ_by_is_no_move() {
+    let mut spec = gate(&["tpot.p50 < 1ms"], &[]);
+    spec.load.iterations = Iterations::Fixed(50);
+    let run_at = |tpot: f64| run(&spec, (0..50).map(|index| ok(index, 100.0, tpot)).collect(), EndReason::Completed);
+    let moved = |tpot: f64, stored: usize| {
+        let prior = Prior { baselines: vec![kept(run_at(10.0)); stored], ..Prior::default() };
+        gate_judge::judge(&run_at(tpot), &prior).moved.map(|moved| moved.phase)
+    };
+    // 5 % from run to run, and as much again for the one it is compared with.
+    assert_eq!((moved(10.7, 1), moved(10.8, 1)), (None, Some(Phase::Decode)));
+    // Six that are alike show that runs hardly differ.
+    assert_eq!(moved(10.6, 6), Some(Phase::Decode));
+}
+
+/// A draw between 0 and 1 that looks like chance.
+fn chance(index: u32, seed: u32) -> f64 {
+    f64::from((index.wrapping_mul(2_654_435_761) ^ seed.wrapping_mul(40_503)).wrapping_mul(2_246_822_519) >> 8)
+        / 16_777_216.0
+}
+
+#[test]
+fn what_chance_explains_is_no_move() {
+    // TTFTs of one and the same server that differ by up to half: medians lie farther apart than a twentieth at times.
+    let of = |seed: u32, longer: f64| {
+        move |index| connected(index, 0.0, longer * (100.0 + 100.0 * chance(index, seed)), 10.0)
+    };
+    let phases: Vec<Option<Phase>> = (0..20)
+        .map(|seed| moved("ttft.p50 < 1ms", of(2 * seed + 1, 1.0), of(2 * seed + 2, 1.0)).map(|moved| moved.phase))
+        .collect();
+    assert_eq!(phases, [None; 20]);
+    let longer = moved("ttft.p50 < 1ms", of(1, 1.0), of(2, 1.5)).map(|moved| moved.phase);
+    assert_eq!(longer, Some(Phase::FirstToken));
 }

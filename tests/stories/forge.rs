@@ -72,7 +72,7 @@ fn the_runners_own_files_are_written_without_a_token_too() {
     let value =
         |wanted: &str| outputs.iter().rfind(|(name, _)| name == wanted).map(|(_, value)| value.clone()).unwrap();
     assert_eq!((value("verdict"), value("exit-code")), ("violated".to_owned(), "1".to_owned()));
-    assert_eq!((value("report"), value("no-credentials")), (".gate/chat/comment.md".to_owned(), "false".to_owned()));
+    assert_eq!((value("report"), value("no-credentials")), (".gate/chat/report.html".to_owned(), "false".to_owned()));
 
     place.write("gates/wrong.yaml", "version: 1\nname: wrong\n");
     let ended = run(&place, &job, &["check"]);

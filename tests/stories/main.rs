@@ -9,6 +9,10 @@ mod bad_specs;
 #[cfg(test)]
 mod baselines;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod causes;
+#[cfg(test)]
 mod certificates;
 #[cfg(test)]
 mod decode;
@@ -16,6 +20,8 @@ mod decode;
 mod demo;
 #[cfg(test)]
 mod dialects;
+#[cfg(test)]
+mod docs;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
@@ -35,6 +41,8 @@ mod network;
 #[cfg(test)]
 mod offline;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod shards;
@@ -44,6 +52,8 @@ mod static_binary;
 mod streams;
 #[cfg(test)]
 mod strictness;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod texts;
 #[cfg(test)]

@@ -38,7 +38,9 @@ fn planted_secrets_are_nowhere() {
     streams.push(run(&["plan", "spec/gate.yaml"]));
     streams.push(run(&["run", "spec/gate.yaml", "-vv", "-o", "run.jsonl"]));
     streams.push(run(&["judge", "run.jsonl", "--json", "--out", "judged"]));
-    streams.push(run(&["report", ".gate/planted/verdict.json", "--samples", "-"]));
+    for form in ["--samples", "--html", "--csv", "--markdown"] {
+        streams.push(run(&["report", ".gate/planted/verdict.json", form, "-"]));
+    }
     // Errors on the very values that hold them.
     streams.push(run(&["check", "spec/gate.yaml", "--set", &format!("target.key=[{KEY}]")]));
     streams.push(run(&["check", "spec/gate.yaml", "--set", &format!("target.headers={HEADER}")]));

@@ -123,7 +123,7 @@ fn every_shape_that_is_interrupted_ends_with_reports() {
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         Ended::of(child.wait_with_output().unwrap()).expect_code(130).says("INTERRUPTED");
         assert_eq!(place.verdict(name).status, Status::Interrupted, "{name}");
-        for report in ["junit.xml", "comment.md", "summary.md", "metrics.txt"] {
+        for report in ["junit.xml", "report.html", "comment.md", "summary.md", "metrics.txt"] {
             assert!(place.path(&format!(".gate/{name}/{report}")).exists(), "{name}: {report}");
         }
         let run = place.run(name);

@@ -2,7 +2,10 @@
 
 mod about;
 mod context;
+mod order;
+mod reading;
 mod room;
+mod since;
 mod state;
 mod template;
 
@@ -13,9 +16,10 @@ use crate::bounded::bounded;
 pub use about::{About, Source};
 use context::Context;
 pub(crate) use context::first_words;
-use room::fitted;
+pub(crate) use order::{badness, by_urgency};
+use room::{fitted, shortened};
 pub use state::comment_state;
-use template::Template;
+pub use template::CommentTemplate;
 
 /// GitHub refuses a comment of more than 65,536 characters. Bytes are counted here, which are never fewer.
 const COMMENT_LIMIT: usize = 65_536;
@@ -33,8 +37,18 @@ const SUMMARY_LIMIT: usize = 1 << 20;
 /// # Errors
 /// [`ReportError::Template`], which no verdict of `gate` brings about.
 pub fn comment(verdicts: &[Verdict], about: &About<'_>) -> Result<String, ReportError> {
+    comment_by(&CommentTemplate::built_in()?, verdicts, about)
+}
+
+/// The same by a template of the user's own. What is hidden is not in its hands, and what it writes beyond the limit is
+/// cut, with a sentence that says so.
+///
+/// # Errors
+/// [`ReportError::TemplateUnknown`] where the template asks for what is not there, [`ReportError::TemplateEndless`]
+/// where it does not end, and [`ReportError::TemplateWrong`] for all else that goes wrong in it.
+pub fn comment_by(template: &CommentTemplate, verdicts: &[Verdict], about: &About<'_>) -> Result<String, ReportError> {
     let hidden = format!("{}\n{}\n\n", comment_marker(about.job), comment_state(verdicts, about.run));
-    let text = render(verdicts, about, COMMENT_LIMIT.saturating_sub(hidden.len()))?;
+    let text = render(verdicts, about, template, COMMENT_LIMIT.saturating_sub(hidden.len()))?;
     Ok(hidden + &text)
 }
 
@@ -54,7 +68,7 @@ pub fn summary(verdicts: &[Verdict]) -> Result<String, ReportError> {
 
 /// The summary in fewer bytes than the limit.
 pub(crate) fn shortened_summary(verdicts: &[Verdict], limit: usize) -> Result<String, ReportError> {
-    render(verdicts, &About::default(), limit)
+    render(verdicts, &About::default(), &CommentTemplate::built_in()?, limit)
 }
 
 /// The hidden text by which a job finds its own comment again: `<!-- gate:comment -->`, or
@@ -74,11 +88,16 @@ fn encoded(name: &str) -> String {
     name.bytes().map(encode).collect()
 }
 
-fn render(verdicts: &[Verdict], about: &About<'_>, limit: usize) -> Result<String, ReportError> {
+fn render(
+    verdicts: &[Verdict],
+    about: &About<'_>,
+    template: &CommentTemplate,
+    limit: usize,
+) -> Result<String, ReportError> {
     let verdicts = bounded(verdicts);
-    let template = Template::new()?;
     let context = Context::new(&verdicts, about);
-    fitted(&verdicts, limit, |room| template.render(&context.cut(room)))
+    let text = fitted(&verdicts, limit, |room| template.render(&context.cut(room)))?;
+    Ok(shortened(text, limit))
 }
 
 #[cfg(test)]

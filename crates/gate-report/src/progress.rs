@@ -3,6 +3,7 @@
 use gate_model::{Nanos, Quantity};
 
 use crate::escape;
+use crate::live::LiveStage;
 use crate::words::span;
 
 /// Where a running load stands.
@@ -55,9 +56,7 @@ const LONG: Nanos = Nanos::from_secs(120);
 /// schedule is over is said of those of two minutes and more.
 #[must_use]
 pub fn part_progress_line(progress: &Progress<'_>, part: &ProgressPart<'_>) -> String {
-    let label = part.label.map(|label| format!(", {label}")).unwrap_or_default();
-    let section = part.section.filter(|(_, of)| *of > 1).map(|(number, of)| format!(" ({number} of {of})"));
-    let name = format!("{}{label}{}", progress.name, section.unwrap_or_default());
+    let name = named(progress.name, part);
     let line = progress_line(&Progress { name: &name, ..*progress });
     let Some(lasts) = part.lasts.filter(|lasts| *lasts >= LONG) else { return line };
     let share = (progress.elapsed.0.clamp(0, lasts.0) as f64 / lasts.0 as f64 * 100.0).floor();
@@ -67,6 +66,27 @@ pub fn part_progress_line(progress: &Progress<'_>, part: &ProgressPart<'_>) -> S
         }
         None => line,
     }
+}
+
+/// `nightly, ramp (1 of 3)`.
+fn named(name: &str, part: &ProgressPart<'_>) -> String {
+    let label = part.label.map(|label| format!(", {label}")).unwrap_or_default();
+    let section = part.section.filter(|(_, of)| *of > 1).map(|(number, of)| format!(" ({number} of {of})"));
+    format!("{name}{label}{}", section.unwrap_or_default())
+}
+
+/// The line of a part of a gate that does not measure yet: `chat: waiting for the target (5 s): GET /health answered 503`.
+#[must_use]
+pub fn stage_line(name: &str, part: &ProgressPart<'_>, stage: &LiveStage) -> String {
+    let words = match stage {
+        LiveStage::Starting => "starting".to_owned(),
+        LiveStage::Waiting { elapsed, last } => {
+            format!("waiting for the target ({:.0} s): {last}", elapsed.as_secs_f64())
+        }
+        LiveStage::Warmup { .. } => "warming up".to_owned(),
+        LiveStage::Measuring { .. } => "measuring".to_owned(),
+    };
+    escape::terminal(&format!("{}: {words}", named(name, part)))
 }
 
 #[cfg(test)]

@@ -17,12 +17,15 @@ pub(crate) enum Tone {
     Doubtful,
     Strong,
     Faint,
+    Plain,
 }
 
 impl Style {
     /// The text in the tone's colour; unchanged in [`Style::Plain`].
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
+            // Nothing to colour: no codes.
+            Tone::Plain => return text.to_owned(),
             Tone::Good => "32",
             Tone::Bad => "1;31",
             Tone::Doubtful => "33",
@@ -31,6 +34,7 @@ impl Style {
         };
         match self {
             Self::Plain => text.to_owned(),
+            Self::Colour if text.is_empty() => String::new(),
             Self::Colour => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         }
     }

@@ -3,46 +3,108 @@
 use gate_model::{CheckOutcome, CheckVerdict, Comparison, Importance, Side, Status, Verdict};
 
 use crate::bounded::bounded;
-use crate::escape;
+use crate::escape::{self, shell_word};
 use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
     BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, further_findings, grouped, lead_sentence,
-    of_scenario, outcome_word, p_value, reasons, report_only, rule_name, seen_change, seen_figure, verdict_word,
+    needs_reason, of_scenario, outcome_word, p_value, reasons, report_only, rule_name, scenario_name, seen_change,
+    seen_figure, suspect_sentence, verdict_word,
 };
 
-/// The verdict: how it ended and what matters, a table of every check, why each check that did not pass did not,
-/// what else a reader should know, and the facts of the run.
-#[must_use]
-pub fn terminal(verdict: &Verdict, style: Style) -> String {
-    let one = std::slice::from_ref(verdict);
-    bounded(one).iter().map(|verdict| text(verdict, style)).collect()
+/// Where a reader finds more than the text has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct More<'a> {
+    /// The path of the HTML report, or the command that writes one.
+    pub report: Option<&'a str>,
+    /// The path of the journal or of the verdict, from which `gate explain` says how a check was decided.
+    pub run: Option<&'a str>,
 }
 
-fn text(verdict: &Verdict, style: Style) -> String {
+/// The verdict: a table of every check, the facts of the run, why each check that did not pass did not, what else a
+/// reader should know, and at the end, where a person looks first, how it ended and what matters.
+#[must_use]
+pub fn terminal(verdict: &Verdict, style: Style) -> String {
+    terminal_with(verdict, style, More::default())
+}
+
+/// The same, and how to see more.
+#[must_use]
+pub fn terminal_with(verdict: &Verdict, style: Style, more: More<'_>) -> String {
+    let one = std::slice::from_ref(verdict);
+    bounded(one).iter().map(|verdict| text(verdict, style, more)).collect()
+}
+
+fn text(verdict: &Verdict, style: Style, more: More<'_>) -> String {
     let mut text = String::new();
     if verdict.simulated {
         text.push_str(&style.paint(Tone::Doubtful, SIMULATED));
         text.push_str("\n\n");
     }
-    let tone = match verdict.status {
-        Status::Passed => Tone::Good,
-        Status::PassedWithWarnings | Status::Inconclusive => Tone::Doubtful,
-        Status::Violated | Status::CouldNotMeasure | Status::Interrupted => Tone::Bad,
-    };
-    let name = escape::terminal(&verdict.name);
-    text.push_str(&format!("gate {name}: {}\n", style.paint(tone, &verdict_word(verdict))));
+    let heading = heading(verdict, style);
+    text.push_str(&heading);
+    text.push_str(&table(verdict, style));
+    text.push_str(&facts_text(verdict));
+    text.push_str(&reasons_text(verdict));
+    text.push_str(&findings(verdict));
+    text.push_str(&likely_causes(verdict));
+    text.push('\n');
+    text.push_str(&heading);
     text.push_str(&wrap("", 0, &escape::terminal(&lead_sentence(verdict))));
     if let Some(report_only) = report_only(verdict) {
         text.push_str(&format!("{}\n", style.paint(Tone::Doubtful, report_only)));
     }
     text.extend(failures(verdict).into_iter().map(|words| wrap("  - ", 4, &escape::terminal(&words))));
-    text.push_str(&table(verdict, style));
-    text.push_str(&reasons_text(verdict));
-    text.push_str(&findings(verdict));
-    text.push_str(&facts_text(verdict));
+    text.push_str(&more_text(verdict, more));
     text
+}
+
+/// `gate chat: VIOLATED`.
+fn heading(verdict: &Verdict, style: Style) -> String {
+    let tone = match verdict.status {
+        Status::Passed => Tone::Good,
+        Status::PassedWithWarnings | Status::Inconclusive => Tone::Doubtful,
+        Status::Violated | Status::CouldNotMeasure | Status::Interrupted => Tone::Bad,
+    };
+    let word = verdict_word(verdict);
+    let name = clip(&escape::terminal(&verdict.name), WIDTH.saturating_sub("gate : ".len() + word.len()));
+    format!("gate {name}: {}\n", style.paint(tone, &word))
+}
+
+/// How to see more: the report, and how the check was decided that matters most.
+fn more_text(verdict: &Verdict, more: More<'_>) -> String {
+    let report = more.report.map(|report| vec![report.to_owned()]);
+    let explain = to_explain(verdict).zip(more.run).map(|(check, run)| {
+        let [check, run] = [&check.check.to_string(), run].map(shell_word);
+        vec![format!("gate explain {check}"), format!("--run {run}")]
+    });
+    [("report", report), ("explain", explain)].into_iter().filter_map(|(name, words)| typed(name, &words?)).collect()
+}
+
+/// What a person types, after its name: in one line, or where that is too long in one for each part. `None` where a part
+/// does not fit a line, or has symbols that are not shown: changed it would be another command.
+fn typed(name: &str, parts: &[String]) -> Option<String> {
+    if parts.iter().any(|part| escape::terminal(part) != *part) {
+        return None;
+    }
+    let start = format!("{name:<14}");
+    let line = format!("{start}{}", parts.join(" "));
+    if line.chars().count() <= WIDTH {
+        return Some(line + "\n");
+    }
+    let lines = format!("{start}{}\n", parts.join(&format!(" \\\n{:16}", "")));
+    lines.lines().all(|line| line.chars().count() <= WIDTH).then_some(lines)
+}
+
+/// The check that the build hangs on, or else the first that did not pass.
+fn to_explain(verdict: &Verdict) -> Option<&CheckVerdict> {
+    let is_judged = |check: &&CheckVerdict| needs_reason(check) && check.evidence.is_some();
+    let is_cause = |check: &&CheckVerdict| {
+        check.outcome == CheckOutcome::Violated && check.check.importance == Importance::Required
+    };
+    let checks = || verdict.checks.iter().filter(is_judged);
+    checks().find(is_cause).or_else(|| checks().next())
 }
 
 /// One line of the table.
@@ -167,4 +229,17 @@ fn findings(verdict: &Verdict) -> String {
     let items = further_findings(verdict).into_iter().map(|(_, words)| wrap("  - ", 4, &escape::terminal(&words)));
     let items: String = items.collect();
     if items.is_empty() { items } else { format!("\nWorth knowing:\n{items}") }
+}
+
+/// What is likely to have made requests slower, with what shows it.
+fn likely_causes(verdict: &Verdict) -> String {
+    let items = verdict.suspects.iter().map(|suspect| {
+        let of = scenario_name(verdict, suspect.scenario).map(|name| format!("{name}: ")).unwrap_or_default();
+        let sentence = suspect_sentence(suspect);
+        // The heading says already that it is a likely cause.
+        let cause = sentence.split_once(": ").map_or(sentence.as_str(), |(_, cause)| cause);
+        wrap("  - ", 4, &escape::terminal(&format!("{of}{cause}")))
+    });
+    let items: String = items.collect();
+    if items.is_empty() { items } else { format!("\nLikely cause:\n{items}") }
 }

@@ -184,6 +184,7 @@ mod tests {
             commit: Some("0123456789abcdef0123"),
             page: Some("https://forge.example/a_b/runs/1?x=<y>)&z=é"),
             unjudged: None,
+            artifact: None,
             source: Source::Elsewhere,
             advice: &advice,
         };
@@ -198,12 +199,18 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("\n- This token can only read: \\_ask\\_ @&#8203;owner\n"), "{text}");
+        assert!(!text.contains("report.html"), "{text}");
+        let about = About { artifact: Some("https://forge.example/runs/1#artifacts"), ..about };
+        let text = gate_report::comment(&verdicts, &about).unwrap();
+        let link = "<sub>`report.html` and the requests are in [the job's artifacts](<https://forge.example/runs/1#artifacts>).</sub>";
+        assert!(text.contains(link), "{text}");
         let last = "<sub>commit `0123456789ab` · [job](<https://forge.example/a_b/runs/1?x=%3Cy%3E%29&z=%C3%A9>)</sub>";
         assert_eq!(text.lines().last(), Some(last));
         for (page, commit) in [("javascript:alert(1)", ""), ("https://", ""), ("ftp://e.org", "")] {
             let about =
                 About { page: Some(page), commit: Some(commit).filter(|id| !id.is_empty()), ..About::default() };
-            assert!(!gate_report::comment(&verdicts, &about).unwrap().contains("<sub>"), "{page}");
+            let text = gate_report::comment(&verdicts, &about).unwrap();
+            assert!(!text.contains("[job]") && !text.contains("<sub>commit"), "{page}");
         }
     }
 
@@ -280,6 +287,69 @@ mod tests {
             text.find("its own gate").unwrap() < details
         };
         assert!(place("spec-changed") && !place("spec-tightened"));
+    }
+
+    #[test]
+    fn since_when_stands_above_the_fold_where_something_is_violated() {
+        let parts = |name: &str| {
+            let text = comment(&[verdict(name)], None).unwrap();
+            let (above, below) = text.split_once("<details>").unwrap();
+            (above.to_owned(), below.to_owned())
+        };
+        let since = "Since when: after `a1b2c3d` of 2026-11-26, the newest of the 5 stored runs it is compared with, 2 \
+                     commits before the fork point `e4f5a6b`; this run measures `9c8b7a6`.";
+        let (above, below) = parts("relative-violated");
+        assert!(above.contains(since) && !below.contains("ince when"), "{above}");
+        let again = "```text\ngit checkout 9c8b7a6f5e4d3c2b1a0f9e8d7c6b5a4f3e2d1c0b\ngate check gates/chat.yaml --baseline .gate/baselines\n```";
+        assert!(below.contains(again), "{below}");
+        assert!(parts("violated").0.contains("Since when is not known: no earlier run was compared with."));
+        assert!(parts("side-by-side").0.contains("Compared side by side with the reference `"));
+        let (above, below) = parts("passed");
+        assert!(!above.contains("ince when") && !below.contains("ince when"));
+        assert!(
+            above.contains("ttft.p50 312 ms (\\< 400 ms)") || above.contains("ttft.p50 312 ms (&lt; 400 ms)"),
+            "{above}"
+        );
+    }
+
+    #[test]
+    fn the_table_explains_its_words_and_only_its_own() {
+        let legend = |name: &str| comment(&[verdict(name)], None).unwrap();
+        assert!(legend("passed").contains("`holds, not proven`: keeps its limit here"));
+        assert!(legend("over").contains("`not proven`: seen beyond its limit"));
+        assert!(!legend("passed").contains("seen beyond its limit"));
+        assert!(!legend("not-ready").contains("`holds, not proven`"));
+        let sample = "50 requests judged. In 4 of 5 runs this finds 64 % of requests over in `ttft.p50 &lt; 400ms`";
+        assert!(legend("violated").contains("50 requests judged. In 4 of 5 runs this finds"), "{sample}");
+    }
+
+    #[test]
+    fn what_moved_has_its_causes_and_pictures() {
+        let mut moved = verdict("relative-violated");
+        let time = |millis: f64| gate_model::Quantity { value: millis * 1e6, unit: gate_model::Unit::Time };
+        moved.suspects = vec![gate_model::Suspect {
+            scenario: 0,
+            phase: gate_model::Phase::Decode,
+            against: Some(gate_model::Against::Baseline),
+            cause: gate_model::LikelyCause::DecodeSlower {
+                tpot: gate_model::Shift { from: time(10.0), to: time(14.0) },
+            },
+        }];
+        let spread = |of, from: f64| gate_model::Spread {
+            scenario: 0,
+            series: gate_model::Series::Tpot,
+            of,
+            n: 50,
+            quantiles: (0..50).map(|step| (from + f64::from(step) / 10.0) * 1e6).collect(),
+        };
+        moved.spreads = vec![spread(None, 12.0), spread(Some(gate_model::Against::Baseline), 8.0)];
+        let text = comment(&[moved], None).unwrap();
+        expect("causes.md", &text);
+        assert!(text.contains("**What moved, and why**\n\n- Decode moved most"), "{text}");
+        assert!(text.contains("each token takes longer"), "{text}");
+        let lines: Vec<&str> =
+            text.lines().filter(|line| line.ends_with("now (50)") || line.ends_with("baseline (50)")).collect();
+        assert!(lines.len() == 2 && lines[0].starts_with("tpot  ") && lines[0].contains("12 … 16.9 ms"), "{lines:?}");
     }
 
     #[test]
@@ -382,8 +452,14 @@ mod tests {
                     | Tag::HtmlBlock,
                 ) => {}
                 Event::Html(html) | Event::InlineHtml(html) => assert!(
-                    ["<details>", "</details>", "<summary>Why, what was run, and how to run it again</summary>"]
-                        .contains(&html.trim())
+                    [
+                        "<details>",
+                        "</details>",
+                        "<sub>",
+                        "</sub>",
+                        "<summary>Why, what was run, and how to run it again</summary>"
+                    ]
+                    .contains(&html.trim())
                         || html.trim() == "<!-- gate:comment -->"
                         || (html.starts_with("<!-- gate:state ") && html.trim_end().len() == 36),
                     "{html}"

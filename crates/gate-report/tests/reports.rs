@@ -10,8 +10,11 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use gate_model::{Cause, CheckOutcome, EndReason, HttpVersion, Policy, Reached, Side, Status, Verdict};
-    use gate_report::{About, Style, comment, junit, terminal, verdict_json};
+    use gate_model::{
+        Against, Cause, CheckOutcome, EndReason, HttpVersion, LikelyCause, Nanos, Phase, Policy, Quantity, Reached,
+        Shift, Side, Status, Suspect, Verdict,
+    };
+    use gate_report::{About, More, Style, comment, junit, terminal, terminal_with, verdict_json};
     use quick_xml::events::Event;
 
     use crate::goldens::{expect, folder};
@@ -67,6 +70,52 @@ mod tests {
         }
     }
 
+    /// What stands at the end of a verdict's text where its report and its journal are known.
+    fn ending(name: &str, change: impl FnOnce(&mut Verdict)) -> String {
+        let (_, mut verdict) = verdicts().into_iter().find(|(known, _)| known == name).unwrap();
+        change(&mut verdict);
+        let more = More { report: Some(".gate/chat/report.html"), run: Some(".gate/chat/run.jsonl") };
+        let text = terminal_with(&verdict, Style::Plain, more);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let plain = terminal(&verdict, Style::Plain);
+        text.strip_prefix(&plain).unwrap_or_else(|| panic!("the text, and then more: {text}")).to_owned()
+    }
+
+    #[test]
+    fn a_text_ends_with_how_to_see_more() {
+        let report = "report        .gate/chat/report.html\n";
+        assert_eq!(ending("passed", |_| {}), report);
+        let explain = "explain       gate explain 'ttft.p95 < 800ms' --run .gate/chat/run.jsonl\n";
+        assert_eq!(ending("violated", |_| {}), format!("{report}{explain}"));
+        let long = ending("relative-violated", |verdict| drop(verdict.checks.remove(1)));
+        let broken = "explain       gate explain 'throughput.output_tokens >= baseline - 10%' \\\n                --run \
+                      .gate/chat/run.jsonl\n";
+        assert_eq!(long, format!("{report}{broken}"));
+        // Cut or cleaned it would be another command.
+        for bound in ["8".repeat(100), "800ms\u{1b}[31m".to_owned()] {
+            let hostile = ending("violated", |verdict| {
+                verdict.checks.retain(|check| check.outcome == CheckOutcome::Violated);
+                verdict.checks.iter_mut().for_each(|check| check.check.bound_text = bound.clone());
+            });
+            assert!(!hostile.contains('\u{1b}') && !hostile.contains("888…"), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn a_likely_cause_stands_before_the_conclusion() {
+        let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "relative-violated").unwrap();
+        let shift = Shift { from: Quantity::time(Nanos::from_millis(10)), to: Quantity::time(Nanos::from_millis(14)) };
+        let cause = LikelyCause::DecodeSlower { tpot: shift };
+        verdict.suspects = vec![Suspect { scenario: 0, phase: Phase::Decode, against: Some(Against::Baseline), cause }];
+        let text = terminal(&verdict, Style::Plain);
+        let (_, cause) = text.split_once("\nLikely cause:\n").unwrap();
+        let (cause, _) = cause.split_once("\n\ngate chat: VIOLATED\n").unwrap();
+        assert!(
+            cause.starts_with("  - each token takes longer: ") && cause.contains("against the baseline"),
+            "{cause}"
+        );
+    }
+
     #[test]
     fn json_is_the_verdict() {
         for (name, verdict) in verdicts() {
@@ -99,7 +148,11 @@ mod tests {
     fn the_first_sentence_is_about_what_costs_the_build() {
         let (_, mut verdict) = verdicts().into_iter().find(|(name, _)| name == "no-baseline-strict").unwrap();
         verdict.checks[0].outcome = CheckOutcome::Inconclusive { side: Side::Over };
-        let first = |verdict: &Verdict| terminal(verdict, Style::Plain).lines().nth(1).unwrap().to_owned();
+        let first = |verdict: &Verdict| {
+            let text = terminal(verdict, Style::Plain);
+            let (_, conclusion) = text.rsplit_once(&format!("gate {}: ", verdict.name)).unwrap();
+            conclusion.lines().nth(1).unwrap().to_owned()
+        };
         assert!(first(&verdict).starts_with("ttft.p95 is 521 ms, limit 800 ms"), "{}", first(&verdict));
         verdict.policy.inconclusive = Policy::Pass;
         assert!(first(&verdict).starts_with("3 checks have no baseline; of the first, "), "{}", first(&verdict));

@@ -333,13 +333,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_given_up_says_so_first() {
+    fn a_run_that_was_given_up_says_so_where_it_is_read_first() {
         let mut verdict = verdict("budget");
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let stopped =
             "- stopped early after 112 of at most 900 requests: the next request could have used up more than";
         let text = words(&terminal(&verdict, Style::Plain));
-        assert!(text.split("check seen").next().unwrap().contains(stopped), "{text}");
+        assert!(text.rsplit("gate nightly: ").next().unwrap().contains(stopped), "{text}");
         let text = comment(std::slice::from_ref(&verdict), &About::default()).unwrap();
         assert!(text.split("| scenario |").next().unwrap().contains(stopped), "{text}");
         // What became of each section stands in its own line.

@@ -25,6 +25,8 @@ pub(crate) struct Given {
     files: Vec<(String, Baseline)>,
     /// Another store.
     store: Option<BaselineStore>,
+    /// The address that the store was fetched from: what it is called, since its folder is gone afterwards.
+    address: Option<String>,
     /// Where what was fetched lies as long as it is needed.
     fetched: Vec<TempDir>,
 }
@@ -76,7 +78,7 @@ impl Given {
                 let read = gate_baseline::read_bytes(bytes, &name).map_err(|error| wrong(&error));
                 match read.and_then(|baseline| valid(baseline, &name, None)) {
                     Ok(baseline) => {
-                        self.files.push((name, baseline));
+                        self.files.push((url.to_owned(), baseline));
                         return Ok(());
                     }
                     Err(failure) => Err(failure),
@@ -98,6 +100,7 @@ impl Given {
             Ok::<_, Failure>(BaselineStore::Folder(empty.display().to_string()))
         })?;
         self.fetched.push(folder);
+        self.address = Some(url.to_owned());
         self.take_store(store)
     }
 }
@@ -158,8 +161,11 @@ pub(crate) fn choose(spec: &GateSpec, given: &Given, run: Option<&Run>, console:
         folder: Path::new("."),
         run_id: run.map(|run| run.header.run_id.as_str()),
     };
-    let Choice { prior, refused } =
+    let Choice { mut prior, refused } =
         gate_baseline::choose(&ask, &shelf, repository.as_ref()).map_err(|error| wrong(&error))?;
+    if let (Some(address), Some(chosen)) = (&given.address, &mut prior.chosen) {
+        chosen.store.clone_from(address);
+    }
     for file in refused {
         let words = format!("{}: not used: {file}", shelf.location());
         console.people(&format!("warning: baselines: {}\n", gate_report::escape::terminal(&words)));

@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what a later version will take.
 
+mod outputs;
 mod publishing;
 mod stored;
 
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use gate_model::{Decide, ExitCode, GateSpec, Nanos, Override, Policy, Verdict};
 use gate_spec::Overlay;
 
+pub(crate) use outputs::{Outputs, Report};
 pub(crate) use publishing::{Hook, HookAction, NoCredentials, Publish, Publishing};
 pub(crate) use stored::{Baseline, BaselineAction, Shelves};
 
@@ -214,17 +216,6 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Where a verdict's reports go.
-#[derive(Debug, Args)]
-pub(crate) struct Outputs {
-    /// Write the JUnit report of all gates here too (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
-    /// Print the verdicts as JSON on stdout, one object per gate.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Gate specs; without any, `gates/*.yaml` and `gates/*.yml`.
@@ -353,28 +344,6 @@ pub(crate) struct Judge {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
-    /// A `verdict.json`.
-    #[arg(value_name = "VERDICT")]
-    pub(crate) verdict: PathBuf,
-    /// Write JUnit (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
-    /// Write the pull-request comment's Markdown (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Write OpenMetrics (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) openmetrics: Option<PathBuf>,
-    /// Write the verdict as JSON (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the measured requests in the `samples` format (`-`: stdout).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) samples: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Calibrate {
     /// The gate spec.
     #[arg(value_name = "SPEC")]
@@ -408,11 +377,8 @@ pub(crate) struct Sim {
 }
 
 /// Flags and commands of the product that this version does not have.
-const NOT_YET: [&str; 14] = [
-    "--html",
-    "--template",
+const NOT_YET: [&str; 11] = [
     "--simulate",
-    "--csv",
     "--from-dataset",
     "--tiers",
     "--preset",
@@ -471,7 +437,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_yet_says_so() {
-        for words in ["gate doctor", "gate plan a.yaml --simulate", "gate check --html=r"] {
+        for words in ["gate doctor", "gate plan a.yaml --simulate", "gate init --from-dataset=r"] {
             let error = parse_words(words).unwrap_err();
             assert!(error.to_string().contains("is not yet supported"), "{words}: {error}");
             assert_eq!(error.exit_code(), 2);

@@ -1,15 +1,18 @@
 //! What leaves the process: stdout for data, stderr for people, both without secrets.
 
+mod screen;
+
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use gate_model::{Redactor, Secret};
-use gate_report::Style;
+use gate_report::{LiveBlock, Style};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::Cli;
 use crate::failure::Failure;
+use screen::{Screen, Size};
 
 /// The secrets known so far, shared with the log.
 #[derive(Clone, Default)]
@@ -50,14 +53,19 @@ pub(crate) struct Console {
     pub(crate) style: Style,
     pub(crate) secrets: Secrets,
     quiet: bool,
+    screen: Screen,
+    /// Whether stderr is a terminal that can be drawn on.
+    is_terminal: bool,
 }
 
 impl Console {
     /// As the flags, the environment and the terminal say.
     pub(crate) fn new(cli: &Cli) -> Self {
         let no_color = cli.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let style = if no_color || !io::stderr().is_terminal() { Style::Plain } else { Style::Colour };
-        let console = Self { style, secrets: Secrets::default(), quiet: cli.quiet };
+        let is_terminal = io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let style = if no_color || !is_terminal { Style::Plain } else { Style::Colour };
+        let secrets = Secrets::default();
+        let console = Self { style, secrets, quiet: cli.quiet, screen: Screen::default(), is_terminal };
         console.start_log(cli.verbose);
         console
     }
@@ -71,8 +79,19 @@ impl Console {
 
     /// Text for people that is never silenced.
     pub(crate) fn urgent(&self, text: &str) {
-        // Nobody is there to hear that stderr is closed.
-        drop(io::stderr().lock().write_all(self.secrets.redact(text).as_bytes()));
+        self.screen.write(&self.secrets.redact(text));
+    }
+
+    /// Draws the live block below all else, in place of the last one.
+    pub(crate) fn draw(&self, block: &LiveBlock) {
+        let Size { columns, rows } = Size::of_stderr();
+        let lines = gate_report::live_block(block, columns, rows, self.style);
+        self.screen.draw(lines.iter().map(|line| self.secrets.redact(line)).collect());
+    }
+
+    /// Removes the live block.
+    pub(crate) fn undraw(&self) {
+        self.screen.undraw();
     }
 
     /// Data, on stdout. A reader that has gone away is no fault.
@@ -87,9 +106,9 @@ impl Console {
         }
     }
 
-    /// Whether live lines can be redrawn.
+    /// Whether a live block can be drawn.
     pub(crate) fn is_live(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+        !self.quiet && self.is_terminal
     }
 
     /// Says why a command ended without a verdict.
@@ -108,13 +127,17 @@ impl Console {
             1 => tracing::level_filters::LevelFilter::INFO,
             _ => tracing::level_filters::LevelFilter::TRACE,
         };
-        let secrets = self.secrets.clone();
+        let (secrets, screen) = (self.secrets.clone(), self.screen.clone());
         // A log that was already started (by a test in the same process) stays as it is.
         drop(
             tracing_subscriber::fmt()
                 .with_max_level(level)
                 .with_ansi(false)
-                .with_writer(move || RedactedLine { secrets: secrets.clone(), line: Vec::new() })
+                .with_writer(move || RedactedLine {
+                    secrets: secrets.clone(),
+                    screen: screen.clone(),
+                    line: Vec::new(),
+                })
                 .try_init(),
         );
     }
@@ -128,6 +151,7 @@ fn told(word: &str, failure: &Failure) -> String {
 /// One log line on its way to stderr.
 struct RedactedLine {
     secrets: Secrets,
+    screen: Screen,
     line: Vec<u8>,
 }
 
@@ -146,7 +170,7 @@ impl Drop for RedactedLine {
     fn drop(&mut self) {
         // Whatever a server's words are in it, it stays one line and is no command to a CI runner.
         let line = gate_report::escape::terminal(String::from_utf8_lossy(&self.line).trim_end());
-        drop(io::stderr().lock().write_all(format!("{}\n", self.secrets.redact(&line)).as_bytes()));
+        self.screen.write(&format!("{}\n", self.secrets.redact(&line)));
     }
 }
 

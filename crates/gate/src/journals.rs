@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gate_model::{JournalError, JournalReader, LastLine, Run};
+use gate_model::{JournalError, JournalReader, LastLine, Run, Verdict};
 
 use crate::failure::Failure;
 use crate::files;
@@ -131,6 +131,22 @@ pub(crate) fn read_all(journals: &[PathBuf]) -> Result<Run, Failure> {
         });
     };
     read(journal)
+}
+
+/// The run of the journals a verdict names, if they are still those it was made from.
+pub(crate) fn of_verdict(verdict_path: &Path, verdict: &Verdict) -> Result<Run, Failure> {
+    if verdict.journals.is_empty() {
+        return Err(Failure::usage(format!("{} names no journal to take requests from", verdict_path.display())));
+    }
+    let mut paths = Vec::new();
+    for reference in &verdict.journals {
+        let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
+        if files::digest(&path)? != reference.sha256 {
+            return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
+        }
+        paths.push(path);
+    }
+    read_all(&paths)
 }
 
 /// All files of some journals, in order: those that are named, and further parts beside them.

@@ -10,7 +10,7 @@ use gate_forge::{
     Variables,
 };
 use gate_model::{ExitCode, Secret, Status, Verdict};
-use gate_report::{About, Source};
+use gate_report::{About, CommentTemplate, Source};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -75,6 +75,7 @@ pub(crate) struct Publisher<'a> {
     courier: Option<Courier>,
     policy: CommentPolicy,
     source: Source,
+    template: Option<CommentTemplate>,
 }
 
 impl<'a> Publisher<'a> {
@@ -101,6 +102,7 @@ impl<'a> Publisher<'a> {
             interrupts: interrupts.clone(),
             courier: None,
             source: Source::Own,
+            template: None,
             variables,
             job,
             policy,
@@ -118,6 +120,11 @@ impl<'a> Publisher<'a> {
     /// The job, where there is one.
     pub(crate) fn job(&self) -> Option<&Job> {
         self.job.as_ref()
+    }
+
+    /// Comments are worded by this template.
+    pub(crate) fn word_by(&mut self, template: CommentTemplate) {
+        self.template = Some(template);
     }
 
     fn engage(&mut self) -> Result<(), ForgeError> {
@@ -206,17 +213,32 @@ impl<'a> Publisher<'a> {
 
     fn comment(&self, told: &Told<'_>) -> Option<Comment> {
         let job = self.job.as_ref().filter(|_| self.policy != CommentPolicy::Never)?;
+        // Where a job's reports can be fetched from; of those made elsewhere nothing is linked.
+        let artifact = job.page.as_ref().filter(|_| self.source == Source::Own).map(|page| match job.forge {
+            Forge::GitHub => format!("{page}#artifacts"),
+            Forge::GitLab => format!("{page}/artifacts/browse"),
+        });
         let advice: Vec<String> = told.failure.iter().flat_map(|failure| failure.sentences()).collect();
         let about = About {
             job: Some(&job.key),
             run: job.run,
             commit: job.head.as_deref(),
             page: job.page.as_deref(),
+            artifact: artifact.as_deref(),
             source: self.source,
             unjudged: told.failure.map(|_| told.exit),
             advice: &advice,
         };
-        let body = gate_report::comment(told.verdicts, &about).map_err(|error| self.internal(&error)).ok()?;
+        let built_in = || gate_report::comment(told.verdicts, &about);
+        let body = match &self.template {
+            // The verdict is told all the same.
+            Some(template) => gate_report::comment_by(template, told.verdicts, &about).or_else(|error| {
+                self.internal(&error);
+                built_in()
+            }),
+            None => built_in(),
+        };
+        let body = body.map_err(|error| self.internal(&error)).ok()?;
         Some(Comment {
             marker: gate_report::comment_marker(Some(&job.key)),
             state: gate_report::comment_state(told.verdicts, job.run),

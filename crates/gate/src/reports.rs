@@ -2,16 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use gate_model::{Diagnostic, ExitCode, JournalRef, Verdict};
-use gate_report::About;
+use gate_model::{Diagnostic, ExitCode, JournalRef, Run, Verdict};
+use gate_report::{About, CommentTemplate, More, Page};
 
 use crate::cli::Outputs;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::files;
+use crate::{files, journals};
 
 const VERDICT: &str = "verdict.json";
 const JUNIT: &str = "junit.xml";
+const HTML: &str = "report.html";
 const COMMENT: &str = "comment.md";
 const SUMMARY: &str = "summary.md";
 const ANNOTATIONS: &str = "annotations.txt";
@@ -30,7 +31,7 @@ pub(crate) fn refer(verdict: &mut Verdict, folder: &Path, journals: &[PathBuf]) 
 
 /// Removes the reports of an earlier run, so that a run that is killed leaves none that look like its own.
 pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
-    for name in [VERDICT, JUNIT, COMMENT, SUMMARY, ANNOTATIONS, METRICS, GITLAB_PERFORMANCE, GITLAB_ANNOTATIONS] {
+    for name in [VERDICT, JUNIT, HTML, COMMENT, SUMMARY, ANNOTATIONS, METRICS, GITLAB_PERFORMANCE, GITLAB_ANNOTATIONS] {
         let path = folder.join(name);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -42,13 +43,39 @@ pub(crate) fn clear(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A run as its page may show it: the spec's texts without secrets, before escaping changes how they look. What servers
+/// said was cleaned when it was recorded.
+pub(crate) fn shown(mut run: Run, console: &Console) -> Run {
+    run.header.spec = console.secrets.redacted(run.header.spec);
+    run
+}
+
+/// Where a gate's HTML report is, in its folder.
+pub(crate) fn page(folder: &Path) -> PathBuf {
+    folder.join(HTML)
+}
+
+/// Tells people a verdict, and where there is more of it: its page, and the journal that its checks can be explained by.
+pub(crate) fn tell(verdict: &Verdict, page: Option<&Path>, journal: Option<&PathBuf>, console: &Console) {
+    let (report, run) = (page.map(|page| page.display().to_string()), journal.map(|run| run.display().to_string()));
+    let more = More { report: report.as_deref(), run: run.as_deref() };
+    console.people(&gate_report::terminal_with(verdict, console.style, more));
+}
+
 /// Writes one gate's reports into its folder.
-pub(crate) fn write(verdict: &Verdict, folder: &Path, console: &Console) -> Result<(), Failure> {
+pub(crate) fn write(
+    verdict: &Verdict,
+    run: &Run,
+    folder: &Path,
+    template: &CommentTemplate,
+    console: &Console,
+) -> Result<(), Failure> {
     let redactor = console.secrets.redactor();
     files::replace(&folder.join(VERDICT), &files::verdict_text(verdict, &redactor)?)?;
     let verdicts = std::slice::from_ref(verdict);
     write_junit(verdicts, &folder.join(JUNIT), console)?;
-    write_comment(verdicts, &folder.join(COMMENT), console)?;
+    write_comment(verdicts, template, &folder.join(COMMENT), console)?;
+    write_html(&[Page { verdict, run: Some(run) }], &folder.join(HTML), console)?;
     let summary = gate_report::summary(verdicts).map_err(|error| failed(&error))?;
     put(&folder.join(SUMMARY), &console.secrets.redact(&summary), console)?;
     put(&folder.join(ANNOTATIONS), &console.secrets.redact(&gate_report::annotations(verdicts)), console)?;
@@ -60,9 +87,59 @@ fn failed(error: &gate_report::ReportError) -> Failure {
 }
 
 /// Writes the pull-request comment's Markdown (`-`: stdout).
-pub(crate) fn write_comment(verdicts: &[Verdict], path: &Path, console: &Console) -> Result<(), Failure> {
-    let text = gate_report::comment(verdicts, &About::default()).map_err(|error| failed(&error))?;
+pub(crate) fn write_comment(
+    verdicts: &[Verdict],
+    template: &CommentTemplate,
+    path: &Path,
+    console: &Console,
+) -> Result<(), Failure> {
+    let text = gate_report::comment_by(template, verdicts, &About::default()).map_err(|error| wrong(&error))?;
     put(path, &console.secrets.redact(&text), console)
+}
+
+/// What a user's template brought about.
+fn wrong(error: &gate_report::ReportError) -> Failure {
+    Failure::usage(format!("failed to {error}")).hint("docs/template.md says what a template is given")
+}
+
+/// The largest template of a user's own.
+const TEMPLATE: u64 = 64 << 10;
+
+/// The comment's template: the built-in one, or that of a file, whose text may come from elsewhere than the checkout.
+pub(crate) fn template(
+    path: Option<&Path>,
+    text: impl FnOnce(&Path) -> Result<Option<String>, Failure>,
+) -> Result<CommentTemplate, Failure> {
+    let text = path.map(|path| Ok((path, text(path)?))).transpose()?;
+    match text {
+        Some((path, Some(text))) => {
+            if text.len() as u64 > TEMPLATE {
+                return Err(Failure::unreadable(path, format!("a template has at most {} KiB", TEMPLATE >> 10)));
+            }
+            CommentTemplate::parse(&path.display().to_string(), &text).map_err(|error| wrong(&error))
+        }
+        _ => CommentTemplate::built_in().map_err(|error| failed(&error)),
+    }
+}
+
+/// The template that a file of the checkout has.
+pub(crate) fn template_here(path: Option<&Path>) -> Result<CommentTemplate, Failure> {
+    template(path, |path| files::read(path, files::SMALL).map(Some))
+}
+
+/// Writes the HTML report (`-`: stdout).
+pub(crate) fn write_html(pages: &[Page<'_>], path: &Path, console: &Console) -> Result<(), Failure> {
+    let text = gate_report::html(pages).map_err(|error| failed(&error))?;
+    put(path, &console.secrets.redact(&text), console)
+}
+
+/// Writes the HTML report of all gates, whose verdicts and journals are in folders of their names; of a journal that is
+/// not there any more what the verdict says.
+pub(crate) fn write_html_of(verdicts: &[Verdict], out: &Path, path: &Path, console: &Console) -> Result<(), Failure> {
+    let run = |verdict: &Verdict| journals::of_verdict(&out.join(&verdict.name).join(VERDICT), verdict).ok();
+    let runs: Vec<Option<Run>> = verdicts.iter().map(run).collect();
+    let pages = verdicts.iter().zip(&runs).map(|(verdict, run)| Page { verdict, run: run.as_ref() });
+    write_html(&pages.collect::<Vec<_>>(), path, console)
 }
 
 /// Writes OpenMetrics (`-`: stdout).
@@ -125,10 +202,12 @@ pub(crate) fn write_for_gitlab(
 /// The files that later steps of a job may want, by the names of a step's outputs.
 pub(crate) fn files(verdicts: &[Verdict], out: &Path, outputs: &Outputs) -> Vec<(&'static str, Vec<PathBuf>)> {
     let of_each = |name: &str| verdicts.iter().map(|verdict| out.join(&verdict.name).join(name)).collect::<Vec<_>>();
-    let junit = outputs.junit.iter().filter(|path| *path != Path::new("-")).cloned().collect::<Vec<_>>();
+    let file = |path: &Option<PathBuf>| path.iter().filter(|path| *path != Path::new("-")).cloned().collect::<Vec<_>>();
+    let (junit, html) = (file(&outputs.junit), file(&outputs.html));
     vec![
         ("out", vec![out.to_path_buf()]),
-        ("report", of_each(COMMENT)),
+        ("report", if html.is_empty() { of_each(HTML) } else { html }),
+        ("comment-files", of_each(COMMENT)),
         ("verdict-files", of_each(VERDICT)),
         ("junit", if junit.is_empty() { of_each(JUNIT) } else { junit }),
     ]
@@ -140,7 +219,15 @@ pub(crate) fn put(path: &Path, text: &str, console: &Console) -> Result<(), Fail
 }
 
 /// Writes what was asked for of all gates, and gives the job's exit code.
-pub(crate) fn conclude(verdicts: &[Verdict], outputs: &Outputs, console: &Console) -> Result<ExitCode, Failure> {
+pub(crate) fn conclude(
+    verdicts: &[Verdict],
+    html: impl FnOnce(&Path) -> Result<(), Failure>,
+    outputs: &Outputs,
+    console: &Console,
+) -> Result<ExitCode, Failure> {
+    if let Some(path) = &outputs.html {
+        html(path)?;
+    }
     if let Some(path) = &outputs.junit {
         write_junit(verdicts, path, console)?;
     }

@@ -184,6 +184,14 @@ impl<'a> Base<'a> {
     }
 }
 
+/// The text that a file has at the commit the change forked off from; `None` where it has none.
+pub(crate) fn text_at_base(path: &Path) -> Result<Option<String>, Failure> {
+    let repository = surroundings::repository().map_err(|error| wrong(&error))?;
+    let commit = repository.fork_point(&surroundings::of_job()).map_err(|error| wrong(&error))?;
+    let bytes = repository.bytes_at(&commit, path).map_err(|error| wrong(&error))?;
+    bytes.map(files::text).transpose().map_err(|error| Failure::unreadable(path, error))
+}
+
 fn wrong(error: &dyn Display) -> Failure {
     Failure::usage(format!("--trust base: failed to {error}"))
         .hint("the job needs a checkout with the commits back to the fork point, such as fetch-depth: 0")

@@ -13,6 +13,8 @@ pub struct About<'a> {
     pub commit: Option<&'a str>,
     /// The page of the job. What does not begin with `http://` or `https://` is left out.
     pub page: Option<&'a str>,
+    /// The page from which the reports can be fetched. What does not begin with `http://` or `https://` is left out.
+    pub artifact: Option<&'a str>,
     /// Who made the verdicts.
     pub source: Source,
     /// How a job ended that judged nothing; it heads the comment where there is no verdict.

@@ -1,20 +1,24 @@
 //! What the template is given: the verdicts, and their words.
 
-use gate_model::{CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Side, Status, Verdict};
+use gate_model::{CheckOutcome, CheckVerdict, ExitCode, Finding, Importance, Side, Status, Suspect, Verdict};
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::about::{About, Source};
+use super::order::{badness, by_urgency, rank, urgency};
+use super::reading::{legend, numbers, sample};
 use super::room::Room;
-use crate::command::command;
+use super::since::{is_doubtful, since};
+use crate::command::{again, again_needs};
 use crate::escape;
 use crate::facts::{facts, listing, tables};
 use crate::layout::{counted, listed};
+use crate::sparkline::{READING, pictures};
 use crate::words::{
     SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, finding_sentence,
-    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, needs_reason, of_scenario,
-    outcome_word, power_sentences, reasons, report_only, rule_sentence, scenario_name, seen_figure, status_word,
-    verdict_word, waiver,
+    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, moved_sentence, needs_reason,
+    of_scenario, outcome_word, power_sentences, reasons, report_only, rule_sentence, scenario_name, seen_figure,
+    status_word, suspect_sentence, verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.
@@ -28,6 +32,9 @@ const NOTHING: &str = "Nothing was judged.";
 
 /// How many sentences of advice there are at most.
 const ADVICE: usize = 10;
+
+/// How many likely causes are told.
+const SUSPECTS: usize = 10;
 
 /// How many characters of a commit's id tell it from any other.
 const COMMIT: usize = 12;
@@ -47,6 +54,7 @@ pub(super) struct Context {
     advice: Vec<String>,
     commit: Option<String>,
     page: Option<Value>,
+    artifact: Option<Value>,
 }
 
 #[derive(Clone, Serialize)]
@@ -56,6 +64,9 @@ struct Gate {
     name: String,
     status: String,
     lead: String,
+    numbers: Option<String>,
+    doubtful: bool,
+    since: Option<String>,
     simulated: bool,
     report_only: Option<&'static str>,
     failures: Vec<String>,
@@ -64,7 +75,12 @@ struct Gate {
     several: bool,
     rows: Vec<Row>,
     rows_left_out: usize,
+    legend: Vec<String>,
     reasons: Vec<Reason>,
+    moved: Option<String>,
+    suspects: Vec<String>,
+    pictures: Option<String>,
+    pictures_reading: &'static str,
     findings: Vec<String>,
     facts: Option<String>,
     tables: Vec<(&'static str, String)>,
@@ -72,6 +88,8 @@ struct Gate {
     rules: Vec<String>,
     power: Vec<(String, String)>,
     command: Option<String>,
+    command_needs: Vec<String>,
+    sample: Option<String>,
     details_left_out: usize,
     #[serde(skip)]
     badness: u8,
@@ -132,7 +150,20 @@ impl Context {
             advice: about.advice.iter().take(ADVICE).cloned().collect(),
             commit: about.commit.map(|commit| commit.chars().take(COMMIT).collect()),
             page: about.page.and_then(|page| escape::markdown_link("job", page)).map(Value::from_safe_string),
+            artifact: about
+                .artifact
+                .and_then(|page| escape::markdown_link("the job's artifacts", page))
+                .map(Value::from_safe_string),
         }
+    }
+
+    /// The names of all that is given, for a template that asks for another one.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        collect(&serde_json::to_value(self).unwrap_or_default(), &mut names);
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// The words there is room for.
@@ -140,6 +171,20 @@ impl Context {
         let (gates, gates_left_out) = kept(&self.gates, room.gates, |gate| gate.badness);
         let gates = gates.into_iter().map(|gate| gate.cut(room)).collect();
         Self { gates, gates_left_out, ..self.clone() }
+    }
+}
+
+/// The names of all fields in the value.
+fn collect(value: &serde_json::Value, names: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                names.push(name.clone());
+                collect(value, names);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        _ => {}
     }
 }
 
@@ -151,14 +196,22 @@ impl Gate {
             name: verdict.name.clone(),
             status: verdict_word(verdict),
             lead: lead_sentence(verdict),
+            numbers: numbers(verdict),
+            doubtful: is_doubtful(verdict),
+            since: since(verdict),
             simulated: verdict.simulated,
             report_only: report_only(verdict),
             failures: failures(verdict),
             loud: warnings(verdict),
             compared: verdict.checks.iter().any(|check| comparison(check).is_some()),
             several: verdict.run.scenarios.len() > 1,
-            rows: verdict.checks.iter().map(|check| Row::new(verdict, check)).collect(),
+            rows: by_urgency(verdict).into_iter().map(|check| Row::new(verdict, check)).collect(),
             rows_left_out: 0,
+            legend: legend(verdict),
+            moved: verdict.moved.as_ref().map(|moved| capitalised(&moved_sentence(moved)) + "."),
+            suspects: suspects(verdict),
+            pictures: pictures(verdict),
+            pictures_reading: READING,
             reasons: reasons(verdict).into_iter().map(|reason| Reason::new(verdict, reason)).collect(),
             findings: further_findings(verdict)
                 .into_iter()
@@ -169,7 +222,9 @@ impl Gate {
             comparisons: verdict.checks.iter().filter_map(compared).collect(),
             rules: rules(verdict),
             power: verdict.checks.iter().filter_map(power).collect(),
-            command: command(verdict),
+            command: again(verdict),
+            command_needs: again_needs(verdict),
+            sample: sample(verdict),
             details_left_out: 0,
             badness: badness(verdict),
         }
@@ -188,12 +243,15 @@ impl Gate {
             details_left_out: lengths.iter().map(|length| length.saturating_sub(room.details)).sum(),
             facts: self.facts.clone().filter(|_| room.details > 0),
             command: self.command.clone().filter(|_| room.details > 0),
+            pictures: self.pictures.clone().filter(|_| room.details > 0),
             tables: self.tables.iter().filter(|_| room.details > 0).cloned().collect(),
             ..self.clone()
         };
         cut.failures.truncate(room.rows);
         cut.loud.truncate(room.rows);
         cut.reasons.truncate(room.details);
+        cut.suspects.truncate(room.details);
+        cut.command_needs.truncate(room.details);
         cut.findings.truncate(room.details);
         cut.comparisons.truncate(room.details);
         cut.rules.truncate(room.details);
@@ -351,6 +409,15 @@ fn rules(verdict: &Verdict) -> Vec<String> {
     rules.into_iter().map(capitalised).collect()
 }
 
+/// Likely causes of what is violated or over, each with its evidence.
+fn suspects(verdict: &Verdict) -> Vec<String> {
+    let sentence = |suspect: &Suspect| {
+        let of = scenario_name(verdict, suspect.scenario).map(|name| format!("{name}: ")).unwrap_or_default();
+        format!("{of}{}.", capitalised(&suspect_sentence(suspect)))
+    };
+    verdict.suspects.iter().take(SUSPECTS).map(sentence).collect()
+}
+
 /// A check with what it can find, where its rule has a power.
 fn power(verdict: &CheckVerdict) -> Option<(String, String)> {
     verdict.power.as_ref()?;
@@ -365,34 +432,6 @@ fn kept<T>(items: &[T], room: usize, rank: impl Fn(&T) -> u8) -> (Vec<&T>, usize
     ranked.sort_by_key(|item| rank(item));
     ranked.truncate(room);
     (ranked, items.len().saturating_sub(room))
-}
-
-/// What costs the build most first, as exit codes rank it; a gate that only `--report-only` lets pass comes after.
-fn badness(verdict: &Verdict) -> u8 {
-    if report_only(verdict).is_some() { 4 } else { rank(verdict.status) }
-}
-
-fn rank(status: Status) -> u8 {
-    match status {
-        Status::Interrupted => 0,
-        Status::Violated => 1,
-        Status::CouldNotMeasure => 2,
-        Status::Inconclusive => 3,
-        Status::PassedWithWarnings => 5,
-        Status::Passed => 6,
-    }
-}
-
-/// What a reader must not miss first.
-fn urgency(verdict: &CheckVerdict) -> u8 {
-    match verdict.outcome {
-        CheckOutcome::Met | CheckOutcome::Inconclusive { side: Side::Within } => 5,
-        _ if verdict.check.importance == Importance::Preferred => 4,
-        CheckOutcome::Waived { .. } | CheckOutcome::NoBaseline { .. } => 3,
-        CheckOutcome::Inconclusive { side: Side::Over | Side::Blind } => 2,
-        CheckOutcome::CouldNotMeasure { .. } => 1,
-        CheckOutcome::Violated => 0,
-    }
 }
 
 /// How a job is headed that judged nothing.

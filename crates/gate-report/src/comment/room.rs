@@ -59,6 +59,41 @@ pub(super) fn fitted(
     Ok(text)
 }
 
+/// What is said below a text that a template made too long however little it was given.
+const CUT: &str = "\n\nThe rest is left out: the template of this comment writes more than there is room for.\n";
+
+/// The room that closing what is open needs.
+const CLOSING: usize = 200;
+
+/// The text in fewer bytes than the limit: whole lines of it, with what is open in them closed, and a sentence.
+pub(super) fn shortened(text: String, limit: usize) -> String {
+    if text.len() < limit {
+        return text;
+    }
+    let most = limit.saturating_sub(CUT.len() + CLOSING);
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let cut = text.get(..end).unwrap_or_default();
+    let whole = cut.rfind('\n').filter(|end| *end > 0).and_then(|end| cut.get(..end)).unwrap_or(cut);
+    format!("{whole}{}{CUT}", closing(whole))
+}
+
+/// What ends a hidden text, a block of code and folded details that are open at the end of a text.
+fn closing(text: &str) -> String {
+    let hidden = text.rfind("<!--").is_some_and(|start| text.get(start..).is_some_and(|rest| !rest.contains("-->")));
+    let fence = text.lines().map(str::trim_start).fold(None, |open: Option<String>, line| {
+        let ticks: String = line.chars().take_while(|symbol| *symbol == '`').collect();
+        match open {
+            None if ticks.len() >= 3 => Some(ticks),
+            Some(fence) if ticks.len() >= fence.len() && line.trim_end().len() == ticks.len() => None,
+            other => other,
+        }
+    });
+    let details = text.matches("<details>").count().saturating_sub(text.matches("</details>").count()).min(10);
+    let hidden = if hidden { "-->" } else { "" };
+    let fence = fence.filter(|fence| fence.len() < 50).map(|fence| format!("\n{fence}")).unwrap_or_default();
+    format!("{hidden}{fence}{}", "\n\n</details>".repeat(details))
+}
+
 /// The largest number up to `most` that fits, by bisection; zero where none does.
 fn largest(most: usize, fits: impl Fn(usize) -> Result<bool, ReportError>) -> Result<usize, ReportError> {
     // One try tells where cutting all of it is not enough.
@@ -80,6 +115,23 @@ fn largest(most: usize, fits: impl Fn(usize) -> Result<bool, ReportError>) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_cut_ends_what_it_began() {
+        assert_eq!(shortened("short\n".to_owned(), 100), "short\n");
+        let long = |start: &str| shortened(format!("{start}\n{}", "line é\n".repeat(1_000)), 2_000);
+        for (start, end) in [
+            ("<details>", "line é\n\n</details>\n\nThe rest"),
+            ("````text\n```", "line é\n````\n\nThe rest"),
+            ("<!-- a -->\n<!-- b", "line é-->\n\nThe rest"),
+            ("```\na\n```", "line é\n\nThe rest"),
+        ] {
+            let text = long(start);
+            assert!(text.len() < 2_000 && text.contains(end), "{text}");
+        }
+        let one = shortened("é".repeat(5_000), 2_000);
+        assert!((1_500..2_000).contains(&one.len()) && one.ends_with("room for.\n"), "{one}");
+    }
 
     #[test]
     fn the_largest_that_fits_is_found() {

@@ -13,6 +13,7 @@ mod lead;
 mod number;
 mod pattern;
 mod power;
+mod suspect;
 
 use gate_model::{
     Aggregate, Cause, Check, CheckOutcome, CheckVerdict, Comparison, Evidence, HttpVersion, Importance, Metric, Op,
@@ -45,6 +46,7 @@ use number::{exact, is_same, told_from};
 pub(crate) use pattern::{likelihood, pattern_sentence, rate, span};
 pub use power::stored_runs;
 pub(crate) use power::{power_sentences, stored_finds};
+pub use suspect::suspect_sentence;
 
 /// The heading of every report of a run against the built-in engine.
 pub const SIMULATED: &str = "SIMULATED ENGINE: these numbers are of the built-in engine, not of a server";

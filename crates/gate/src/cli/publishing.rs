@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use gate_forge::CommentPolicy;
 
+use super::outputs::Wording;
+
 /// How a verdict is told to the forge.
 #[derive(Debug, Args)]
 pub(crate) struct Publishing {
@@ -69,6 +71,8 @@ pub(crate) struct Publish {
     pub(crate) from: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) comment: Commenting,
+    #[command(flatten)]
+    pub(crate) wording: Wording,
 }
 
 #[derive(Debug, Args)]

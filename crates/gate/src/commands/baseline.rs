@@ -11,6 +11,7 @@ use crate::cli::{self, BaselineAction, Shelves};
 use crate::commands::{explain, report};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::journals;
 
 pub(crate) fn baseline(arguments: &cli::Baseline, console: &Console) -> Result<ExitCode, Failure> {
     match &arguments.action {
@@ -146,7 +147,7 @@ fn find(id: &str, shelves: &Shelves, console: &Console) -> Result<(Shelf, String
 
 fn save(path: &Path, store: Option<&str>, console: &Console) -> Result<(), Failure> {
     let verdict = report::read(path)?;
-    let run = report::journal(path, &verdict)?;
+    let run = journals::of_verdict(path, &verdict)?;
     let store = store.map_or_else(|| run.header.spec.baseline.store.clone(), baselines::store_of);
     baselines::save(&run, &verdict, &store, console)
 }

@@ -1,11 +1,14 @@
 //! `gate check`: compile, run, judge, report, publish.
 
+use std::path::Path;
+
 use gate_load::Stop;
 use gate_model::{
     Cause, CheckOutcome, CheckVerdict, EndReason, ExitCode, GateSpec, Iterations, Nanos, Pattern, Plan, Prior, Referee,
     Section, Verdict,
 };
 use gate_plan::Extent;
+use gate_report::CommentTemplate;
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
@@ -97,6 +100,7 @@ fn check_all(
     job: &mut Job,
     console: &Console,
 ) -> Result<ExitCode, Failure> {
+    let template = template(arguments)?;
     let overlays = arguments.side_by_side.over(&arguments.overlays);
     let paths = specs::found(&arguments.specs)?;
     if let Some(job) = publisher.job() {
@@ -120,7 +124,7 @@ fn check_all(
     let mut exit = ExitCode::Passed;
     for gate in gates {
         // One gate that cannot be run or reported is no reason to leave out the others.
-        if let Err(failure) = check_one(gate, arguments, stop, job, console) {
+        if let Err(failure) = check_one(gate, arguments, &template, stop, job, console) {
             console.failure(&failure);
             exit = exit.worse(failure.exit);
             job.failures.push(failure);
@@ -130,7 +134,19 @@ fn check_all(
             break;
         }
     }
-    Ok(exit.worse(reports::conclude(&job.verdicts, &arguments.outputs, console)?))
+    publisher.word_by(template);
+    let html = |path: &Path| reports::write_html_of(&job.verdicts, &arguments.out, path, console);
+    Ok(exit.worse(reports::conclude(&job.verdicts, html, &arguments.outputs, console)?))
+}
+
+/// The comment's template. A change that is judged by the base's checks is also told in the base's words: where the base
+/// does not have the template yet, in the built-in ones.
+fn template(arguments: &Check) -> Result<CommentTemplate, Failure> {
+    let path = arguments.outputs.wording.template.as_deref();
+    match arguments.trust {
+        Some(Trust::Base) => reports::template(path, trust::text_at_base),
+        _ => reports::template_here(path),
+    }
 }
 
 /// The specs as they are judged: by their own checks, or by those of the commit that the change forked off from.
@@ -182,8 +198,15 @@ struct Gate {
     prior: Prior,
 }
 
-/// Runs one gate; its verdict is kept and printed before anything is written, which may fail.
-fn check_one(gate: Gate, arguments: &Check, stop: &Stop, job: &mut Job, console: &Console) -> Result<(), Failure> {
+/// Runs one gate; its verdict is kept and printed even if its reports cannot be written.
+fn check_one(
+    gate: Gate,
+    arguments: &Check,
+    template: &CommentTemplate,
+    stop: &Stop,
+    job: &mut Job,
+    console: &Console,
+) -> Result<(), Failure> {
     let Gate { spec, inputs, plans, prior } = gate;
     let folder = arguments.out.join(&spec.name);
     let journal = folder.join("run.jsonl");
@@ -210,19 +233,18 @@ fn check_one(gate: Gate, arguments: &Check, stop: &Stop, job: &mut Job, console:
     if no_credentials && arguments.publishing.no_credentials == NoCredentials::Neutral {
         verdict.exit = ExitCode::Passed;
     }
-    console.people(&gate_report::terminal(&verdict, console.style));
-    let written =
-        reports::refer(&mut verdict, &folder, &journals).and_then(|()| reports::write(&verdict, &folder, console));
+    let referred = reports::refer(&mut verdict, &folder, &journals);
     let saved =
         if arguments.save_baseline { baselines::save_checked(&run, &verdict, &folder, console) } else { Ok(()) };
+    let run = reports::shown(run, console);
+    let written = referred.and_then(|()| reports::write(&verdict, &run, &folder, template, console));
+    reports::tell(&verdict, written.is_ok().then(|| reports::page(&folder)).as_deref(), journals.first(), console);
     if no_credentials {
         job.no_credentials += 1;
         console.people(&without_credentials(&verdict));
     }
     job.verdicts.push(verdict);
-    written.and(saved)?;
-    console.people(&format!("Reports: {}\n", folder.display()));
-    Ok(())
+    written.and(saved)
 }
 
 /// Whether the run could not be measured because the job was given no credentials, as in the pull request of a fork. One

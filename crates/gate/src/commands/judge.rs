@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gate_import::{Format, Import};
 use gate_model::{Against, Check, Endpoint, ExitCode, GateSpec, PromptSpec, Run, Sample, Scenario};
+use gate_report::Page;
 use gate_spec::Overlay;
 
 use crate::baselines::{self, Given};
@@ -49,16 +50,20 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
         Some(_) => arguments.runs.clone(),
         None => journals::with_further_parts(&arguments.runs),
     };
+    let run = reports::shown(run, console);
+    let template = reports::template_here(arguments.outputs.wording.template.as_deref())?;
     match &arguments.out {
         Some(out) => {
             let folder = out.join(&verdict.name);
             reports::refer(&mut verdict, &folder, &journals)?;
-            reports::write(&verdict, &folder, console)?;
+            reports::write(&verdict, &run, &folder, &template, console)?;
         }
         None => reports::refer(&mut verdict, Path::new("."), &journals)?,
     }
-    console.people(&gate_report::terminal(&verdict, console.style));
-    reports::conclude(&[verdict], &arguments.outputs, console)
+    let page = arguments.out.as_ref().map(|out| reports::page(&out.join(&verdict.name)));
+    reports::tell(&verdict, page.as_deref(), arguments.runs.first().filter(|_| source.from.is_none()), console);
+    let html = |path: &Path| reports::write_html(&[Page { verdict: &verdict, run: Some(&run) }], path, console);
+    reports::conclude(std::slice::from_ref(&verdict), html, &arguments.outputs, console)
 }
 
 /// Stands in a spec for the endpoint that a reference's file was measured on.
@@ -186,12 +191,14 @@ fn needs_reference(run: &Run, path: &Path) -> Result<(), Failure> {
 /// The run is not replaced by its own report.
 fn refuse_overwriting(run: &Path, arguments: &Judge) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
-    match &arguments.outputs.junit {
-        Some(junit) if real(junit).is_some() && real(junit) == real(run) => {
-            Err(Failure::usage(format!("--junit {} would replace the run that is judged", junit.display())))
+    let written = [("--junit", &arguments.outputs.junit), ("--html", &arguments.outputs.html)];
+    let written = written.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
+    for (flag, file) in written {
+        if real(file).is_some() && real(file) == real(run) {
+            return Err(Failure::usage(format!("{flag} {} would replace the run that is judged", file.display())));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// The spec to judge a run by that was sent by another: what was sent is the other's to say; what is required of it,

@@ -9,6 +9,7 @@ use crate::commands::report;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::publish::{Publisher, Told, Zeal, refused};
+use crate::reports;
 use crate::stop::Interrupts;
 
 /// The largest verdict that is taken from another job.
@@ -35,7 +36,9 @@ pub(crate) fn publish(arguments: &Publish, console: &Console) -> Result<ExitCode
         verdicts.push(verdict);
     }
     let interrupts = Interrupts::listen()?;
-    let publisher = Publisher::new(Zeal::Insist, arguments.comment.comment.policy(), &interrupts, console)?;
+    let template = reports::template_here(arguments.wording.template.as_deref())?;
+    let mut publisher = Publisher::new(Zeal::Insist, arguments.comment.comment.policy(), &interrupts, console)?;
+    publisher.word_by(template);
     let exit = verdicts.iter().fold(ExitCode::Passed, |worst, verdict| worst.worse(verdict.exit));
     let told = Told {
         verdicts: &verdicts,

@@ -1,6 +1,7 @@
 //! The project's own chores, behind `cargo xtask`.
 
 mod bench;
+mod book;
 mod docs;
 mod engine;
 mod fuzz;
@@ -8,6 +9,8 @@ mod house;
 mod opchar;
 mod suite;
 mod tool;
+mod types;
+mod viewers;
 
 use std::process::ExitCode;
 
@@ -22,7 +25,8 @@ cargo xtask opchar [CASE…] [--repetitions N]
                                        simulate the operating characteristics of docs/how-sure.md, minutes long
 cargo xtask fuzz [TARGET] [--seconds N] [--keep]
                                        fuzz the decoders, 20 s a target; --keep adds what is found to the kept corpus
-cargo xtask docs                       write docs/gate.schema.json and docs/gate.1 from the code
+cargo xtask docs                       write the schema, the man page, docs/cli.md and docs/json.md from the code
+cargo xtask book                       build docs/ as a book, its links checked
 cargo xtask engine llama [--port N] [--install-only | --stop]
                                        a real llama.cpp server with a small model
 ";
@@ -45,6 +49,7 @@ fn run() -> Result<()> {
         ["check"] => house::check(),
         ["deny"] => suite::deny(),
         ["docs"] => docs::write(),
+        ["book"] => book::build(),
         ["bench", options @ ..] => bench::command(options),
         ["opchar", options @ ..] => opchar::command(options),
         ["fuzz", options @ ..] => fuzz::command(options),

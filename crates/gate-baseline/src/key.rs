@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gate_model::{
-    Arm, BaselineKey, Difference, GateSpec, Load, Outcome, PromptSpec, Run, RunOrder, Scenario, TokenSource,
+    Arm, BaselineKey, Difference, Endpoint, GateSpec, Load, Outcome, PromptSpec, Run, RunOrder, Scenario, TokenSource,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -55,6 +55,17 @@ pub fn key(spec: &GateSpec, definitions: u32) -> BaselineKey {
     add(&mut parts, "definitions", value(&definitions));
     add(&mut parts, "baseline.class", value(&spec.baseline.class));
     BaselineKey { hash: hash(&parts), parts }
+}
+
+/// What a spec says of its target that is no part of the key, by its path: what the built-in engine is asked to be like,
+/// and what is added to each request. Who changes them wants to see what that does, and is told that they changed.
+pub(crate) fn beside(spec: &GateSpec) -> BaselineKey {
+    let mut parts = BTreeMap::new();
+    if let Endpoint::Sim(engine) = &spec.target.endpoint {
+        add_block(&mut parts, "target.sim", engine, &[]);
+    }
+    add_block(&mut parts, "target.extra_body", &spec.target.extra_body, &[]);
+    BaselineKey { hash: String::new(), parts }
 }
 
 /// The same with where the run's output tokens are counted: the sources among the target's `ok` requests. A run without

@@ -10,7 +10,7 @@ use gate_model::{
 };
 
 use crate::keep::unjudged;
-use crate::key::{TOKENS, differences, with_tokens};
+use crate::key::{TOKENS, beside, differences, with_tokens};
 use crate::stored::{self, LARGEST, answered};
 use crate::{BaselineError, Refused};
 
@@ -135,14 +135,15 @@ pub fn confirm(mut prior: Prior, run: &Run) -> Prior {
     prior
 }
 
-/// Notes what differs around the newest baseline and the run: machine, runner, region, version of gate, target, server.
-/// It disables nothing.
+/// Notes what differs around the newest baseline and the run: machine, runner, region, version of gate, target, server,
+/// and what the spec says of the target that is no part of the key. It disables nothing.
 pub fn note_differences(prior: &mut Prior, run: &Run) {
     let (Some(newest), Some(chosen)) = (prior.baselines.first(), &mut prior.chosen) else { return };
     let pairs = notes(&newest.run).into_iter().zip(notes(run));
     chosen.differences = pairs
         .filter(|((_, baseline), (_, run))| baseline != run)
         .map(|((what, baseline), (_, run))| Difference { what: what.to_owned(), baseline, run })
+        .chain(differences(&beside(&newest.run.header.spec), &beside(&run.header.spec)))
         .collect();
 }
 

@@ -51,6 +51,8 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
         };
         let header = RunHeader {
             imported_from: Some("samples".to_owned()),
+            // The spec says what is required, not what was measured.
+            simulated: false,
             ..RunHeader::new(spec.clone(), &plan, gate, run_id, started)
         };
         parts.push(Run::new(header, Vec::new(), samples, Some(end)));

@@ -134,7 +134,10 @@ pub(crate) fn of_run(run: &Run, decided: &Decided<'_>, checks: &[CheckVerdict]) 
     }));
     findings.extend(long::of_run(run, decided));
     let sections: Vec<Section> = decided.parts.iter().map(|part| part.section.clone()).collect();
-    findings.extend(plan_notes(spec, &sections));
+    // Another tool sent what it sent, whatever the spec would.
+    let is_of_load = |note: &Finding| matches!(note, Finding::UniformPrompts { .. } | Finding::ClosedLoop);
+    let is_own = run.header.imported_from.is_none();
+    findings.extend(plan_notes(spec, &sections).into_iter().filter(|note| is_own || !is_of_load(note)));
     findings
 }
 

@@ -5,9 +5,8 @@ use gate_model::{LikelyCause, Moved, Nanos, Phase, Request, Series, Suspect};
 use crate::base;
 use crate::slow::Slow;
 
-/// The part that added most to a slow scenario's requests; where likely causes explain that, the part that the first of
-/// them lengthens. `None` where no part grew by more than chance and by so much that it matters, and where there is
-/// nothing to compare with.
+/// The part that added most to a slow scenario's requests. `None` where no part grew by more than chance and by so much
+/// that it matters, where the first likely cause explains what no part shows, and where there is nothing to compare with.
 pub(crate) fn moved<'a>(slow: &Slow<'a>, suspects: &[Suspect]) -> Option<Moved> {
     let least = slow.least()?;
     let tokens = |one: Request<'a>| one.value(Series::OutputTokens);
@@ -18,18 +17,15 @@ pub(crate) fn moved<'a>(slow: &Slow<'a>, suspects: &[Suspect]) -> Option<Moved> 
         part(slow, Phase::FirstToken, 1.0, |one| slow.wait(one)),
         part(slow, Phase::Decode, (tokens - 1.0).max(0.0), |one| one.value(Series::Tpot)),
     ];
-    let grown: Vec<Part> = parts.into_iter().flatten().filter(|part| part.added >= least).collect();
-    let largest = grown.iter().max_by(|one, other| one.added.total_cmp(&other.added))?;
+    let grown = parts.into_iter().flatten().filter(|part| part.added >= least);
+    let largest = grown.max_by(|one, other| one.added.total_cmp(&other.added))?;
     let causes: Vec<&Suspect> = suspects.iter().filter(|one| one.scenario == slow.scenario).collect();
-    let part = if causes.iter().any(|cause| cause.phase == largest.phase) {
-        causes.iter().find_map(|cause| grown.iter().find(|part| part.phase == cause.phase))?
-    } else if causes.first().is_some_and(|cause| is_beside_parts(&cause.cause)) {
+    let is_explained = causes.iter().any(|cause| cause.phase == largest.phase);
+    if !is_explained && causes.first().is_some_and(|cause| is_beside_parts(&cause.cause)) {
         return None;
-    } else {
-        largest
-    };
+    }
     let time = |nanos: f64| Nanos(nanos.round() as i64);
-    Some(Moved { phase: part.phase, against: slow.against, from: time(part.from), to: time(part.to) })
+    Some(Moved { phase: largest.phase, against: slow.against, from: time(largest.from), to: time(largest.to) })
 }
 
 /// Whether a cause explains what no part shows: longer answers leave the time of a token as it is, and by a busy client's

@@ -39,7 +39,7 @@ fn spread(scenario: u16, series: Series, of: Option<Against>, requests: &[Reques
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len();
     let last = n.checked_sub(1)?;
-    let quantiles = if n <= 101 {
+    let quantiles = if n <= Spread::MOST {
         values
     } else {
         // The nearest rank of p % is ⌈p n / 100⌉, counted from 1.

@@ -20,3 +20,8 @@ pub struct Spread {
     /// more the 0th to the 100th percentile.
     pub quantiles: Vec<f64>,
 }
+
+impl Spread {
+    /// The most quantiles that one has.
+    pub const MOST: usize = 101;
+}

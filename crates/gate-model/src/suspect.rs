@@ -75,6 +75,10 @@ pub enum LikelyCause {
         /// The mean of the server's own count of waiting requests; absent where it was not read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waiting: Option<Shift>,
+        /// Median wait for the first token in the first and in the last third of this run, where it rose from request to
+        /// request: the load is more than the server can serve. Absent where it settled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rising: Option<Shift>,
     },
     /// Prompts are read more slowly: the first token comes later also for requests that met few others.
     PrefillSlower {

@@ -311,6 +311,24 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The first kind of its parts of which there are more than so many, and how many: a file from outside may have any
+    /// number, and every one of them takes its place in every report.
+    #[must_use]
+    pub fn crowd(&self, most: usize) -> Option<(&'static str, usize)> {
+        let quantiles = self.spreads.iter().map(|spread| spread.quantiles.len()).sum::<usize>() / Spread::MOST;
+        let parts = [
+            ("checks", self.checks.len()),
+            ("findings", self.findings.len()),
+            ("figures", self.figures.len()),
+            ("scenarios", self.run.scenarios.len()),
+            ("suspects", self.suspects.len()),
+            ("spreads", self.spreads.len().max(quantiles)),
+            ("overrides", self.overrides.len()),
+            ("journals", self.journals.len()),
+        ];
+        parts.into_iter().find(|(_, count)| *count > most)
+    }
+
     /// Whether its exit code is one that its status may have, and its status one that its checks may have: a file from
     /// outside may claim anything.
     #[must_use]

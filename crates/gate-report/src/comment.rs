@@ -5,7 +5,6 @@ mod context;
 mod order;
 mod reading;
 mod room;
-mod since;
 mod state;
 mod template;
 

@@ -58,6 +58,12 @@ pub enum ReportError {
         /// The steps it may take.
         steps: u64,
     },
+    /// A user's template could not be worked on.
+    #[error("make room for the template: {why}")]
+    TemplateRoom {
+        /// Why.
+        why: String,
+    },
     /// A spec has no YAML form.
     #[error("write the spec as YAML: {0}")]
     Yaml(#[from] serde_yaml::Error),

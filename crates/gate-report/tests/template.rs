@@ -96,6 +96,26 @@ mod tests {
     }
 
     #[test]
+    fn a_template_may_be_as_deep_as_its_text_is_long() {
+        for (before, deeper, after) in [
+            ("{{ ", "not ", "title }}"),
+            ("{{ ", "-", "1 }}"),
+            ("{{ 1", "+1", " }}"),
+            ("{{ title", "|upper", " }}"),
+            ("{% if title %}", "{% elif title %}", "{% endif %}"),
+            ("{{ ", "[", "1 }}"),
+        ] {
+            let times = ((64 << 10) - before.len() - after.len()) / deeper.len();
+            // It works, or says what is wrong; what counts is that it ends.
+            let ended = by(&format!("{before}{}{after}", deeper.repeat(times)));
+            assert!(ended.as_ref().is_ok_and(|text| text.len() < 65_536) || ended.is_err(), "{deeper}");
+        }
+        let nested =
+            "{% set all = namespace(of=[]) %}{% for a in range(90000) %}{% set all.of = [all.of] %}{% endfor %}x";
+        assert!(by(nested).unwrap().ends_with("\nx\n"));
+    }
+
+    #[test]
     fn what_it_prints_is_escaped() {
         let mut hostile = verdict("violated");
         hostile.name = "<script>@owner [x](y) `z` | **b**".to_owned();

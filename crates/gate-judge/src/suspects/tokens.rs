@@ -56,22 +56,24 @@ impl Reading {
     }
 }
 
-/// The share of input tokens that was cached, where it fell: by the requests' own usage or, where that says nothing, by
-/// the server's counters, which are only read of the target.
+/// The share of input tokens that was cached, where it fell: by the requests' own usage or, where that says nothing on
+/// either side, by the server's counters, which are only read of the target.
+///
+/// Where usage tells of cached tokens on one side, those that it does not tell of are none: servers leave a 0 out.
 fn less_cached(slow: &Slow<'_>) -> Option<Growth> {
-    let share = |one: Request<'_>| Some((cached(one)? / input(one)?).min(1.0));
-    let (here, there) = (slow.here.numbers(share), slow.base(share));
-    let shares = if here.is_empty() && there.is_empty() {
+    let is_told = |crowd: &Crowd<'_>| ok(&crowd.requests).any(|one| one.value(Series::CachedTokens).is_some());
+    let share = |one: Request<'_>| Some((cached(one) / input(one)?).min(1.0));
+    let shares = if !is_told(&slow.here) && !slow.there.iter().any(is_told) {
         let counted = slow.there.iter().map(by_counters).collect::<Option<Vec<f64>>>();
         let there = counted.filter(|_| slow.against == Against::Baseline)?;
         Growth { from: base::mean(there.into_iter())?, to: by_counters(&slow.here)? }
     } else {
-        if !is_larger(&there, &here) {
+        if !is_larger(&slow.base(share), &slow.here.numbers(share)) {
             return None;
         }
         let pooled = |crowds: &[&Crowd<'_>]| {
             let all = crowds.iter().flat_map(|crowd| ok(&crowd.requests));
-            let counted = all.filter_map(|one| cached(one).zip(input(one)));
+            let counted = all.filter_map(|one| Some((cached(one), input(one)?)));
             let (cached, input) = counted.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             (input > 0.0).then(|| (cached / input).min(1.0))
         };
@@ -81,8 +83,8 @@ fn less_cached(slow: &Slow<'_>) -> Option<Growth> {
     (shares.from - shares.to >= LEAST_CACHE_LOSS).then_some(shares)
 }
 
-fn cached(one: Request<'_>) -> Option<f64> {
-    one.value(Series::CachedTokens)
+fn cached(one: Request<'_>) -> f64 {
+    one.value(Series::CachedTokens).unwrap_or(0.0)
 }
 
 fn input(one: Request<'_>) -> Option<f64> {

@@ -13,6 +13,8 @@ use crate::slow::{CHANCE, Crowd, Slow, is_larger, ok};
 
 /// The fewest requests whose median says anything.
 const LEAST: usize = 5;
+/// How many times as long the last third of a run waits as the first, where its queue did not settle.
+const UNSETTLED: f64 = 2.0;
 /// The probability up to which it cannot be said that the wait does not depend on how many others were met.
 const DEPENDS: f64 = 0.05;
 
@@ -26,6 +28,8 @@ pub(super) struct Waiting {
     margin: f64,
     /// How improbable it is by chance that those that met more here waited longer.
     rises: f64,
+    /// The first and the last third of the waits here, where they rose from request to request.
+    unsettled: Option<Growth>,
 }
 
 /// The waits of one side for the first token, in nanoseconds.
@@ -53,6 +57,7 @@ impl Waiting {
             met_none,
             margin: slow.margin(|one| slow.wait(one)),
             rises,
+            unsettled: unsettled(&slow.here.numbers(|one| slow.wait(one))),
         })
     }
 
@@ -73,6 +78,7 @@ impl Waiting {
             wait: wait.times(),
             alone: alone.times(),
             waiting: waiting(slow).map(|waiting| waiting.counts()),
+            rising: self.unsettled.map(|growth| growth.times()),
         };
         is_own.then_some(Likely { phase: Phase::FirstToken, cause, added })
     }
@@ -111,6 +117,17 @@ impl Side {
     fn all(&self) -> Vec<f64> {
         [self.alone.as_slice(), &self.others].concat()
     }
+}
+
+/// The medians of the first and the last third of waits in send order, where later ones are longer by more than chance
+/// and by so much that the queue cannot have settled.
+fn unsettled(waits: &[f64]) -> Option<Growth> {
+    let third = waits.len() / 3;
+    let in_time: Vec<(f64, f64)> = waits.iter().enumerate().map(|(at, wait)| (at as f64, *wait)).collect();
+    let (first, last) = (waits.get(..third)?, waits.get(waits.len() - third..)?);
+    let growth = Growth { from: base::median(first.to_vec())?, to: base::median(last.to_vec())? };
+    let rises = ranks::p_rising(&in_time).is_ok_and(|p| p <= CHANCE);
+    (rises && growth.to >= UNSETTLED * growth.from).then_some(growth)
 }
 
 /// The `ok` requests of a scenario in send order, each with how many others were in flight when it was due.

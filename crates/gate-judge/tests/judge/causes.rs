@@ -197,6 +197,16 @@ fn a_slower_engine() {
 }
 
 #[test]
+fn what_moved_is_the_part_that_added_most_whatever_comes_first_of_its_causes() {
+    let before = Traffic { rate: 2.0, ..usual() };
+    let slower = with(&before, |now| (now.engine.slots, now.engine.tpot) = (Some(1), latency(16, 2)));
+    let verdict = beside(&CHECKS, &before, &slower, 1);
+    assert_eq!(names(&verdict), ["decode", "queue"]);
+    let moved = verdict.moved.unwrap();
+    assert!(moved.phase == Phase::FirstToken && moved.to.0 > 5 * moved.from.0, "{moved:?}");
+}
+
+#[test]
 fn a_longer_queue() {
     let before = Traffic { rate: 2.0, ..usual() };
     let fewer = with(&before, |now| now.engine.slots = Some(1));
@@ -260,12 +270,14 @@ fn the_evidence_has_numbers() {
     let before = Traffic { rate: 2.0, ..usual() };
     let fewer = with(&before, |now| now.engine.slots = Some(1));
     let stored = against_stored(&CHECKS, &before, &fewer, 2, 1);
-    let [Suspect { cause: LikelyCause::QueueGrew { wait, alone, waiting }, .. }] = &stored.suspects[..] else {
+    let [Suspect { cause: LikelyCause::QueueGrew { wait, alone, waiting, rising }, .. }] = &stored.suspects[..] else {
         panic!()
     };
     assert!(wait.to.value > 5.0 * wait.from.value && alone.to.value < wait.to.value / 2.0, "{wait:?} {alone:?}");
     let waiting = waiting.unwrap();
     assert!(waiting.from.value == 0.0 && waiting.to.value > 1.0, "{waiting:?}");
+    let rising = rising.unwrap();
+    assert!(rising.to.value > 2.0 * rising.from.value, "two requests a second are too many for it: {rising:?}");
     // Nothing is read of a reference.
     let beside = beside(&CHECKS, &before, &fewer, 1);
     assert!(matches!(beside.suspects[0].cause, LikelyCause::QueueGrew { waiting: None, .. }));
@@ -287,6 +299,20 @@ fn the_servers_counters_tell_of_the_cache_where_usage_does_not() {
     let lost = with(&usual(), |now| now.engine.prefix_cache = Some(PrefixCache { blocks: 1, block_tokens: 16 }));
     let prior = Prior { baselines: vec![kept(silent(&usual(), 4))], ..Prior::default() };
     let named = |now: &Traffic| names(&gate_judge::judge(&silent(now, 5), &prior));
+    assert_eq!(named(&lost), ["cache"]);
+    assert_eq!(named(&usual()), [""; 0]);
+}
+
+#[test]
+fn a_server_that_leaves_out_that_it_has_cached_nothing_has_lost_its_cache() {
+    let lost = with(&usual(), |now| now.engine.prefix_cache = Some(PrefixCache { blocks: 1, block_tokens: 16 }));
+    let prior = Prior { baselines: vec![kept(played(&CHECKS, &usual(), 3, 4))], ..Prior::default() };
+    let named = |now: &Traffic| {
+        let mut run = played(&CHECKS, now, 3, 5);
+        let usages = run.samples.iter_mut().filter_map(|one| one.usage.as_mut());
+        usages.for_each(|usage| usage.cached = usage.cached.filter(|tokens| *tokens > 0));
+        names(&gate_judge::judge(&run, &prior))
+    };
     assert_eq!(named(&lost), ["cache"]);
     assert_eq!(named(&usual()), [""; 0]);
 }

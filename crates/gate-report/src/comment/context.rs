@@ -8,7 +8,6 @@ use super::about::{About, Source};
 use super::order::{badness, by_urgency, rank, urgency};
 use super::reading::{legend, numbers, sample};
 use super::room::Room;
-use super::since::{is_doubtful, since};
 use crate::command::{again, again_needs};
 use crate::escape;
 use crate::facts::{facts, listing, tables};
@@ -16,9 +15,9 @@ use crate::layout::{counted, listed};
 use crate::sparkline::{READING, pictures};
 use crate::words::{
     SIMULATED, base, bounds, capitalised, change_cell, check_label, comparison, decided, failures, finding_sentence,
-    further_findings, grouped, is_tested, lead_sentence, leads_with_waiver, marks, moved_sentence, needs_reason,
-    of_scenario, outcome_word, power_sentences, reasons, report_only, rule_sentence, scenario_name, seen_figure,
-    status_word, suspect_sentence, verdict_word, waiver,
+    further_findings, grouped, is_doubtful, is_tested, lead_sentence, leads_with_waiver, marks, moved_sentence,
+    needs_reason, of_scenario, outcome_word, power_sentences, reasons, report_only, rule_sentence, scenario_name,
+    seen_figure, since, status_word, suspect_sentence, verdict_word, waiver,
 };
 
 /// How many checks the first line names beside its own.

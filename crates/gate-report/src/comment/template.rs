@@ -24,6 +24,12 @@ const SHOWN_OF_BLOCK: usize = 4_000;
 /// How long the text of a template may be.
 const MOST: usize = 64 << 10;
 
+/// How much a user's template may write, in bytes: several times what any forge takes.
+const MOST_WRITTEN: usize = 256 << 10;
+
+/// The stack of a user's template, in bytes: thousands of times its text. What is not used takes no memory.
+const STACK: usize = 512 << 20;
+
 /// How many steps a user's template may take.
 const STEPS: u64 = 5_000_000;
 
@@ -62,7 +68,7 @@ impl CommentTemplate {
         let mut environment = environment()?;
         environment.set_fuel(Some(STEPS));
         let own = Some((named(name), text.to_owned()));
-        match environment.add_template_owned(NAME, text.to_owned()) {
+        match deep(|| environment.add_template_owned(NAME, text.to_owned()))? {
             Ok(()) => Ok(Self { environment, own }),
             Err(error) => Err(Self { environment, own }.wrong(&error, &[]).unwrap_or_else(|| error.into())),
         }
@@ -71,11 +77,13 @@ impl CommentTemplate {
     /// The text, with single empty lines and one newline at its end. Of a text without end there is only so much that it
     /// is longer than any forge takes.
     pub(super) fn render(&self, context: &Context) -> Result<String, ReportError> {
-        let mut page = Page::default();
-        let rendered = self
-            .environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(Value::from(Serde(context)), &mut page).map(|_| ()));
+        let mut page = Page::of(if self.own.is_some() { MOST_WRITTEN } else { usize::MAX });
+        let given = Value::from(Serde(context));
+        let render = |page: &mut Page| {
+            let template = self.environment.get_template(NAME)?;
+            template.render_captured_to(given, page).map(|_| ())
+        };
+        let rendered = if self.own.is_some() { deep(|| render(&mut page))? } else { render(&mut page) };
         match rendered {
             Err(error) if !page.is_full() => {
                 return Err(self.wrong(&error, &context.names()).unwrap_or_else(|| error.into()));
@@ -108,6 +116,16 @@ impl CommentTemplate {
             }
         })
     }
+}
+
+/// Does what a user's template asks for where there is room for any depth that its text can reach: how deep signs, lists
+/// and branches are one in another is for its author to say.
+fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, ReportError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| ReportError::TemplateRoom { why: error.to_string() })?;
+        thread.join().map_err(|_| ReportError::TemplateRoom { why: "its thread panicked".to_owned() })
+    })
 }
 
 /// A file's name, fit for a message.

@@ -324,8 +324,11 @@ fn marks(verdict: &Verdict, run: &Run) -> Vec<Mark> {
     marks
 }
 
-/// The planned rate of a scenario over time; nothing of a closed loop.
+/// The planned rate of a scenario over time; nothing of a closed loop, or of another tool's load.
 fn load(run: &Run, scenario: u16) -> Option<Load> {
+    if run.header.imported_from.is_some() {
+        return None;
+    }
     let load = run.header.spec.load_of(scenario);
     let rate = load.pace.rate()?;
     let points = match (load.stages(), &load.pattern) {

@@ -16,8 +16,8 @@ use crate::facts::{facts, tables};
 use crate::layout::clip;
 use crate::words::{
     SIMULATED, base, bounds, capitalised, change_cell, comparison, decided, failures, figure, finding_sentence,
-    further_findings, grouped, is_tested, lead_sentence, marks, p_value, percent, power_sentences, reasons,
-    report_only, rule_sentence, scenario_name, seen_figure, suspect_sentence, verdict_word, was_tested,
+    further_findings, grouped, is_doubtful, is_tested, lead_sentence, marks, p_value, percent, power_sentences,
+    reasons, report_only, rule_sentence, scenario_name, seen_figure, since, suspect_sentence, verdict_word, was_tested,
 };
 use crate::{ReportError, words};
 
@@ -39,6 +39,7 @@ pub(super) struct Gate {
     status: String,
     tone: &'static str,
     lead: String,
+    since: Option<String>,
     simulated: Option<&'static str>,
     report_only: Option<&'static str>,
     overrides: Vec<String>,
@@ -138,6 +139,7 @@ impl Gate {
             status: verdict_word(verdict),
             tone: tone(verdict.status),
             lead: lead_sentence(verdict),
+            since: since(verdict).filter(|_| is_doubtful(verdict)),
             simulated: verdict.simulated.then_some(SIMULATED),
             report_only: report_only(verdict),
             overrides: verdict

@@ -155,7 +155,14 @@ fn one(baseline: &BaselineRef, started: &str) -> String {
 
 /// `cpu: EPYC 7763 here, Xeon 8370C there`.
 pub(crate) fn differences_text(differences: &[Difference]) -> String {
-    let mut each: Vec<String> = differences.iter().take(LISTED).map(difference).collect();
+    // A path of the spec has the spec's words.
+    let words = |one: &Difference| {
+        let is_path = one.what.starts_with("target.");
+        Some(key_differences(std::slice::from_ref(one)))
+            .filter(|words| is_path && !words.is_empty())
+            .unwrap_or_else(|| difference(one))
+    };
+    let mut each: Vec<String> = differences.iter().take(LISTED).map(words).collect();
     let more = differences.len().saturating_sub(LISTED);
     each.extend((more > 0).then(|| format!("{} more", grouped(u32::try_from(more).unwrap_or(u32::MAX)))));
     each.join("; ")

@@ -97,7 +97,7 @@ pub(crate) fn settings(path: &str, part: &str) -> BTreeMap<String, Setting> {
                 return [shown(key, words)].into();
             }
         }
-        "prompts.think" => {
+        "prompts.think" | "target.sim.ttft" | "target.sim.tpot" => {
             if let Ok(Latency { mean, stddev, .. }) = serde_json::from_str::<Latency>(part) {
                 let spread = if stddev == Nanos::ZERO { String::new() } else { format!(" ± {}", span(stddev)) };
                 return [shown(key, format!("{}{spread}", span(mean)))].into();

@@ -32,7 +32,9 @@ pub fn suspect_sentence(suspect: &Suspect) -> String {
              else runs there",
             grown(tpot)
         ),
-        LikelyCause::QueueGrew { wait, alone, waiting } => queue(wait, alone, waiting.as_ref(), &against),
+        LikelyCause::QueueGrew { wait, alone, waiting, rising } => {
+            queue(wait, alone, waiting.as_ref(), &against) + &rising.as_ref().map(unsettled).unwrap_or_default()
+        }
         LikelyCause::PrefillSlower { alone } => format!(
             "prompts are read more slowly: requests that met the fewest others in flight waited {} for the first \
              token{against}, so it is no queue",
@@ -66,6 +68,14 @@ fn queue(wait: &Shift, alone: &Shift, waiting: Option<&Shift>, against: &str) ->
         shift(wait),
         shift(alone),
         counted.unwrap_or_default()
+    )
+}
+
+fn unsettled(rising: &Shift) -> String {
+    format!(
+        "; the queue had not settled: {} from the first to the last third of this run, so the load may be more than the \
+         server can serve",
+        shift(rising)
     )
 }
 
@@ -143,15 +153,23 @@ mod tests {
 
     #[test]
     fn a_queue_is_told_with_what_the_server_counted() {
-        let queue =
-            |waiting| LikelyCause::QueueGrew { wait: shift("310ms", "820ms"), alone: shift("120ms", "122ms"), waiting };
+        let queue = |waiting, rising| LikelyCause::QueueGrew {
+            wait: shift("310ms", "820ms"),
+            alone: shift("120ms", "122ms"),
+            waiting,
+            rising,
+        };
         assert_eq!(
-            said(Some(Against::Baseline), queue(Some(shift("0.4", "6.1")))),
+            said(Some(Against::Baseline), queue(Some(shift("0.4", "6.1")), None)),
             "the queue grew: requests that met others in flight waited 310 → 820 ms for the first token, those that met \
              the fewest 120 → 122 ms against the baseline; the server itself counted 0.4 → 6.1 waiting"
         );
-        let silent = said(Some(Against::Reference), queue(None));
+        let silent = said(Some(Against::Reference), queue(None, None));
         assert!(silent.ends_with("those that met the fewest 120 → 122 ms against the reference"), "{silent}");
+        let rising = said(None, queue(None, Some(shift("120ms", "1.4s"))));
+        let words = "the queue had not settled: 120 → 1,400 ms from the first to the last third of this run, so the load \
+                     may be more than the server can serve";
+        assert!(rising.ends_with(&format!("; {words}")), "{rising}");
     }
 
     #[test]

@@ -6,13 +6,18 @@ use std::io::{self, Write};
 const MOST: usize = 4 << 20;
 
 /// Text that is written, and ends where it is too long for anybody.
-#[derive(Default)]
 pub(super) struct Page {
     bytes: Vec<u8>,
+    most: usize,
     is_full: bool,
 }
 
 impl Page {
+    /// An empty one that takes so many bytes.
+    pub(super) fn of(most: usize) -> Self {
+        Self { bytes: Vec::new(), most: most.min(MOST), is_full: false }
+    }
+
     /// Whether more was written than it takes.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
@@ -26,7 +31,7 @@ impl Page {
 
 impl Write for Page {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = MOST.saturating_sub(self.bytes.len());
+        let room = self.most.saturating_sub(self.bytes.len());
         if bytes.len() > room {
             self.is_full = true;
             self.bytes.extend(bytes.iter().take(room));

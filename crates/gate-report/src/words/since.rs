@@ -2,12 +2,12 @@
 
 use gate_model::{BaselineRef, CheckOutcome, CheckVerdict, Importance, Side, Verdict, With};
 
+use super::{comparison, judged, short};
 use crate::layout::counted;
-use crate::words::{comparison, judged, short};
 
 /// Since when what is violated or over may be so, in one sentence: the newest run it is compared with, and the commit
 /// that was measured. `None` for a verdict that has neither, and nothing in doubt.
-pub(super) fn since(verdict: &Verdict) -> Option<String> {
+pub(crate) fn since(verdict: &Verdict) -> Option<String> {
     let parts = [stored(verdict), side_by_side(verdict)];
     let mut parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
@@ -17,11 +17,11 @@ pub(super) fn since(verdict: &Verdict) -> Option<String> {
         parts.push("since when is not known: no earlier run was compared with".to_owned());
     }
     parts.extend(measured(verdict));
-    Some(crate::words::capitalised(&parts.join("; ")) + ".")
+    Some(super::capitalised(&parts.join("; ")) + ".")
 }
 
 /// Whether a check is violated or seen beyond its limit: its reader asks since when.
-pub(super) fn is_doubtful(verdict: &Verdict) -> bool {
+pub(crate) fn is_doubtful(verdict: &Verdict) -> bool {
     verdict.checks.iter().any(in_doubt)
 }
 

@@ -122,3 +122,72 @@ fn a_change_that_the_base_judges_is_told_in_the_bases_words() {
     assert!(comment("own.md.j2").contains("In the words of the base."));
     assert!(comment("new.md.j2").contains("gate one"), "the base does not have it: the built-in words");
 }
+
+#[test]
+fn no_report_is_written_over_what_it_is_made_from() {
+    let place = checked();
+    let (verdict, journal) = (".gate/one/verdict.json", ".gate/one/run.jsonl");
+    place.write("words.j2", "{{ title }}");
+    let kept = ["one.yaml", verdict, journal, "words.j2"];
+    let before = kept.map(|path| place.read(path));
+    for (command, words) in [
+        (&["check", "one.yaml", "--html", "one.yaml"][..], "--html one.yaml would replace the spec"),
+        (&["check", "one.yaml", "--junit", verdict], "would replace the verdict"),
+        (&["check", "one.yaml", "--junit", journal], "would replace the run's journal"),
+        (&["check", "one.yaml", "--html", "-", "--json"], "--html and --json would both go to stdout"),
+        (&["check", "one.yaml", "--html", "a", "--junit", "./a"], "--junit and --html would both be a"),
+        (&["check", "one.yaml", "--template", "words.j2", "--html", "words.j2"], "would replace the template"),
+        (&["run", "one.yaml", "--output", "one.yaml"], "--output one.yaml would replace the spec"),
+        (&["judge", journal, "--html", journal], "would replace the run that is judged"),
+        (&["judge", journal, "--spec", "one.yaml", "--junit", "one.yaml"], "would replace the spec"),
+        (&["report", verdict, "--html", verdict], "would replace the verdict"),
+        (&["report", verdict, "--csv", journal], "would replace the journal that the verdict rests on"),
+        (&["report", verdict, ".gate/two/verdict.json", "--html", verdict], "would replace the verdict"),
+        (&["report", verdict, "--csv", "-", "--samples", "-"], "would both go to stdout"),
+        (&["report", verdict, "--template", "words.j2", "--markdown", "words.j2"], "would replace the template"),
+    ] {
+        place.gate(command).expect_code(2).says(words);
+    }
+    assert_eq!(kept.map(|path| place.read(path)), before);
+}
+
+#[test]
+fn what_can_be_written_without_the_journal_is() {
+    let place = checked();
+    std::fs::remove_file(place.path(".gate/one/run.jsonl")).unwrap();
+    let all = ["--csv", "r.csv", "--html", "r.html", "--junit", "r.xml", "--markdown", "r.md"];
+    let ended = place.gate(&[&["report", ".gate/one/verdict.json"], &all[..]].concat());
+    ended.expect_code(2).says("run.jsonl");
+    assert_eq!(ended.stderr.matches("cannot read").count(), 1, "it is said once: {}", ended.stderr);
+    assert!(["r.html", "r.xml", "r.md"].iter().all(|name| place.path(name).is_file()));
+    assert!(!place.path("r.csv").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_verdict_may_name_anything_and_nothing_waits_for_it() {
+    let place = checked();
+    let verdict = place.read(".gate/one/verdict.json");
+    for device in ["/dev/zero", "/dev/stdin", "/"] {
+        let named = verdict.replace("\"path\": \"run.jsonl\"", &format!("\"path\": \"{device}\""));
+        assert!(named != verdict);
+        place.write(".gate/one/other.json", &named);
+        place.gate(&["report", ".gate/one/other.json", "--html", "page.html"]).expect_code(0).says("it is no file");
+        place.gate(&["report", ".gate/one/other.json", "--csv", "r.csv"]).expect_code(2).says("it is no file");
+    }
+}
+
+#[test]
+fn a_verdict_of_more_parts_than_a_report_has_room_for_is_refused() {
+    let place = checked();
+    let mut verdict: serde_json::Value = serde_json::from_str(&place.read(".gate/one/verdict.json")).unwrap();
+    let check = verdict["checks"][0].clone();
+    verdict["checks"] = vec![check; 10_001].into();
+    place.write("many.json", &verdict.to_string());
+    place.gate(&["report", "many.json"]).expect_code(2).says("it has 10001 checks, and a report is made of at most 10000");
+    let spread = serde_json::json!({"scenario": 0, "series": "ttft", "n": 9, "quantiles": vec![1.0; 1_100_000]});
+    verdict["checks"] = serde_json::json!([]);
+    verdict["spreads"] = serde_json::json!([spread]);
+    place.write("many.json", &verdict.to_string());
+    place.gate(&["report", "many.json", "--html", "p.html"]).expect_code(2).says("spreads");
+}

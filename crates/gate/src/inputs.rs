@@ -93,6 +93,29 @@ impl Inputs {
     }
 }
 
+/// The files that a spec names: of its prompts, lengths, arrivals and certificates.
+pub(crate) fn files_of(spec: &GateSpec) -> Vec<PathBuf> {
+    let mut names: Vec<&str> = Vec::new();
+    for place in 0..u16::try_from(spec.scenarios.len().max(1)).unwrap_or(u16::MAX) {
+        let prompts = spec.prompts_of(place);
+        let PromptSpec { file, input_empirical, output_empirical, tokenizer, images, .. } = prompts;
+        names.extend([file, input_empirical, output_empirical, tokenizer].into_iter().flatten().map(String::as_str));
+        names.extend(images.iter().map(String::as_str));
+        if let gate_model::Pattern::Trace(name) = &spec.load_of(place).pattern {
+            names.push(name);
+        }
+    }
+    for target in std::iter::once(&spec.target).chain(&spec.reference) {
+        names.extend([&target.tls.ca, &target.tls.cert, &target.tls.key].into_iter().flatten().map(String::as_str));
+    }
+    names.into_iter().map(|name| path_beside(spec, name)).collect()
+}
+
+/// Paths in a spec are relative to its own folder.
+fn path_beside(spec: &GateSpec, name: &str) -> PathBuf {
+    Path::new(&spec.file).parent().unwrap_or(Path::new("")).join(name)
+}
+
 /// Whether a plan's worst case is within the budget.
 pub(crate) fn within_budget(spec: &GateSpec, totals: &Totals) -> Result<(), Failure> {
     gate_plan::over_budget(spec, totals).map_err(|error| Failure::usage(format!("{}: {error}", spec.file)))
@@ -219,7 +242,7 @@ struct Beside {
 /// Reads the file that a key names, if it names one.
 fn beside(spec: &GateSpec, key: &str, name: Option<&str>, most: u64) -> Result<Option<Beside>, Failure> {
     let Some(name) = name else { return Ok(None) };
-    let path = Path::new(&spec.file).parent().unwrap_or(Path::new("")).join(name);
+    let path = path_beside(spec, name);
     let bytes = files::read_bytes(&path, most)
         .map_err(|failure| Failure { message: format!("{}: {key}: {}", spec.file, failure.message), ..failure })?;
     Ok(Some(Beside { place: format!("{}: {key} {}", spec.file, path.display()), bytes }))

@@ -138,15 +138,27 @@ pub(crate) fn of_verdict(verdict_path: &Path, verdict: &Verdict) -> Result<Run, 
     if verdict.journals.is_empty() {
         return Err(Failure::usage(format!("{} names no journal to take requests from", verdict_path.display())));
     }
-    let mut paths = Vec::new();
-    for reference in &verdict.journals {
-        let path = verdict_path.parent().unwrap_or(Path::new("")).join(&reference.path);
-        if files::digest(&path)? != reference.sha256 {
-            return Err(Failure::unreadable(&path, "it has changed since the verdict was made"));
+    let paths: Vec<PathBuf> = named_by(verdict_path, verdict).collect();
+    for (path, reference) in paths.iter().zip(&verdict.journals) {
+        // A verdict may be a stranger's, and what it names anything: a pipe that nobody writes, a device without end.
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            return Err(Failure::unreadable(path, "it is no file"));
         }
-        paths.push(path);
+        if files::digest(path)? != reference.sha256 {
+            return Err(Failure::unreadable(path, "it has changed since the verdict was made"));
+        }
     }
-    read_all(&paths)
+    // The hint of whoever names a journal is of no use here.
+    read_all(&paths).map_err(|failure| match begins(paths.first().map_or(Path::new(""), PathBuf::as_path)) {
+        Ok(true) => failure.hint("requests of another tool's file are in what `gate judge --from … --html F` writes"),
+        _ => failure,
+    })
+}
+
+/// The files that a verdict says it was made from.
+pub(crate) fn named_by(verdict_path: &Path, verdict: &Verdict) -> impl Iterator<Item = PathBuf> {
+    let folder = verdict_path.parent().unwrap_or(Path::new("")).to_path_buf();
+    verdict.journals.iter().map(move |reference| folder.join(&reference.path))
 }
 
 /// All files of some journals, in order: those that are named, and further parts beside them.

@@ -1,5 +1,6 @@
 //! `gate`: a CI/CD performance gate for LLM inference endpoints. This file only wires.
 
+mod apart;
 mod baselines;
 mod cli;
 mod commands;
@@ -17,6 +18,7 @@ mod specs;
 mod stop;
 mod surroundings;
 mod trust;
+mod verdicts;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

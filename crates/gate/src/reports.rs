@@ -55,6 +55,11 @@ pub(crate) fn page(folder: &Path) -> PathBuf {
     folder.join(HTML)
 }
 
+/// Where a gate's verdict is, in its folder.
+pub(crate) fn verdict(folder: &Path) -> PathBuf {
+    folder.join(VERDICT)
+}
+
 /// Tells people a verdict, and where there is more of it: its page, and the journal that its checks can be explained by.
 pub(crate) fn tell(verdict: &Verdict, page: Option<&Path>, journal: Option<&PathBuf>, console: &Console) {
     let (report, run) = (page.map(|page| page.display().to_string()), journal.map(|run| run.display().to_string()));
@@ -71,7 +76,7 @@ pub(crate) fn write(
     console: &Console,
 ) -> Result<(), Failure> {
     let redactor = console.secrets.redactor();
-    files::replace(&folder.join(VERDICT), &files::verdict_text(verdict, &redactor)?)?;
+    files::replace(&self::verdict(folder), &files::verdict_text(verdict, &redactor)?)?;
     let verdicts = std::slice::from_ref(verdict);
     write_junit(verdicts, &folder.join(JUNIT), console)?;
     write_comment(verdicts, template, &folder.join(COMMENT), console)?;
@@ -136,7 +141,7 @@ pub(crate) fn write_html(pages: &[Page<'_>], path: &Path, console: &Console) -> 
 /// Writes the HTML report of all gates, whose verdicts and journals are in folders of their names; of a journal that is
 /// not there any more what the verdict says.
 pub(crate) fn write_html_of(verdicts: &[Verdict], out: &Path, path: &Path, console: &Console) -> Result<(), Failure> {
-    let run = |verdict: &Verdict| journals::of_verdict(&out.join(&verdict.name).join(VERDICT), verdict).ok();
+    let run = |verdict: &Verdict| journals::of_verdict(&self::verdict(&out.join(&verdict.name)), verdict).ok();
     let runs: Vec<Option<Run>> = verdicts.iter().map(run).collect();
     let pages = verdicts.iter().zip(&runs).map(|(verdict, run)| Page { verdict, run: run.as_ref() });
     write_html(&pages.collect::<Vec<_>>(), path, console)

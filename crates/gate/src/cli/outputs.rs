@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::apart::Apart;
+
 /// Where a verdict's reports go.
 #[derive(Debug, Args)]
 pub(crate) struct Outputs {
@@ -18,6 +20,18 @@ pub(crate) struct Outputs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) wording: Wording,
+}
+
+impl Outputs {
+    /// Notes what they write, and the template that words a comment.
+    pub(crate) fn note<'a>(&'a self, apart: &mut Apart<'a>) {
+        apart.write("--junit", self.junit.as_ref());
+        apart.write("--html", self.html.as_ref());
+        if self.json {
+            apart.print("--json");
+        }
+        apart.keep("the template", self.wording.template.iter());
+    }
 }
 
 /// How a comment is worded.

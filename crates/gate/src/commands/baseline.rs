@@ -8,10 +8,10 @@ use gate_report::BaselineRow;
 
 use crate::baselines::{self, wrong};
 use crate::cli::{self, BaselineAction, Shelves};
-use crate::commands::{explain, report};
+use crate::commands::explain;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::journals;
+use crate::{journals, verdicts};
 
 pub(crate) fn baseline(arguments: &cli::Baseline, console: &Console) -> Result<ExitCode, Failure> {
     match &arguments.action {
@@ -146,7 +146,7 @@ fn find(id: &str, shelves: &Shelves, console: &Console) -> Result<(Shelf, String
 }
 
 fn save(path: &Path, store: Option<&str>, console: &Console) -> Result<(), Failure> {
-    let verdict = report::read(path)?;
+    let verdict = verdicts::read(path)?;
     let run = journals::of_verdict(path, &verdict)?;
     let store = store.map_or_else(|| run.header.spec.baseline.store.clone(), baselines::store_of);
     baselines::save(&run, &verdict, &store, console)

@@ -1,6 +1,6 @@
 //! `gate check`: compile, run, judge, report, publish.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gate_load::Stop;
 use gate_model::{
@@ -11,11 +11,12 @@ use gate_plan::Extent;
 use gate_report::CommentTemplate;
 use gate_spec::Overlay;
 
+use crate::apart::Apart;
 use crate::baselines::{self, Given};
 use crate::cli::{Check, NoCredentials, Publishing, Trust};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, files_of};
 use crate::measure::Order;
 use crate::publish::{Publisher, Told, Zeal};
 use crate::stop::Interrupts;
@@ -59,6 +60,9 @@ pub(crate) fn check(arguments: &Check, console: &Console) -> Result<ExitCode, Fa
         outcome => outcome,
     }
 }
+
+/// A gate's journal, in its folder.
+const JOURNAL: &str = "run.jsonl";
 
 /// Set by the hook that runs before a push.
 const HOOK: &str = "GATE_HOOK";
@@ -107,6 +111,7 @@ fn check_all(
         trust::refuse_strangers(job, arguments.trust, &paths)?;
     }
     let specs = specs::resolve_all(&paths, &overlays, console)?;
+    keep_apart(arguments, &paths, &specs)?;
     let given = Given::of(&arguments.baseline, baselines::read, || stop.is_triggered(), console)?;
     let mut gates = Vec::new();
     for Trusted { mut spec, findings } in trusted(specs, arguments, &overlays, console)? {
@@ -137,6 +142,19 @@ fn check_all(
     publisher.word_by(template);
     let html = |path: &Path| reports::write_html_of(&job.verdicts, &arguments.out, path, console);
     Ok(exit.worse(reports::conclude(&job.verdicts, html, &arguments.outputs, console)?))
+}
+
+/// No report replaces what the gates read, or what they write into their folders for later commands.
+fn keep_apart(arguments: &Check, paths: &[PathBuf], specs: &[GateSpec]) -> Result<(), Failure> {
+    let mut apart = Apart::default();
+    apart.keep("the spec", paths);
+    apart.keep("a file that the spec names", specs.iter().flat_map(files_of));
+    apart.keep("a baseline", &arguments.baseline);
+    let folders = || specs.iter().map(|spec| arguments.out.join(&spec.name));
+    apart.keep("the run's journal", folders().map(|folder| folder.join(JOURNAL)));
+    apart.keep("the verdict", folders().map(|folder| reports::verdict(&folder)));
+    arguments.outputs.note(&mut apart);
+    apart.check()
 }
 
 /// The comment's template. A change that is judged by the base's checks is also told in the base's words: where the base
@@ -209,7 +227,7 @@ fn check_one(
 ) -> Result<(), Failure> {
     let Gate { spec, inputs, plans, prior } = gate;
     let folder = arguments.out.join(&spec.name);
-    let journal = folder.join("run.jsonl");
+    let journal = folder.join(JOURNAL);
     reports::clear(&folder)?;
     // The day it starts on is the day its waivers are measured by.
     let started = measure::now();

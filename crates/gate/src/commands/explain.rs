@@ -6,10 +6,9 @@ use gate_model::{Bound, Check, ExitCode, Importance, Metric, Op, Origin, Quantit
 
 use crate::baselines::{self, Given};
 use crate::cli::Explain;
-use crate::commands::report;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::journals;
+use crate::{journals, verdicts};
 
 pub(crate) fn explain(arguments: &Explain, console: &Console) -> Result<ExitCode, Failure> {
     let name = arguments.subject.trim();
@@ -56,7 +55,7 @@ fn on_run(subject: &str, path: &Path, console: &Console) -> Result<ExitCode, Fai
 
 /// A verdict as it was given, or a journal judged again.
 fn verdict(path: &Path, console: &Console) -> Result<Verdict, Failure> {
-    let Ok(run) = journals::read(path) else { return report::read(path) };
+    let Ok(run) = journals::read(path) else { return verdicts::read(path) };
     let prior = baselines::choose(&run.header.spec, &Given::default(), Some(&run), console)?;
     let prior = baselines::confirm(prior, &run);
     Ok(console.secrets.redacted(gate_judge::judge(&run, &prior)))

@@ -7,6 +7,7 @@ use gate_model::{Against, Check, Endpoint, ExitCode, GateSpec, PromptSpec, Run, 
 use gate_report::Page;
 use gate_spec::Overlay;
 
+use crate::apart::Apart;
 use crate::baselines::{self, Given};
 use crate::cli::Judge;
 use crate::console::Console;
@@ -25,8 +26,8 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
         if arguments.runs.iter().take(place).any(|earlier| earlier == run) {
             return Err(Failure::usage(format!("{} is named twice", run.display())).hint("name each journal once"));
         }
-        refuse_overwriting(run, arguments)?;
     }
+    keep_apart(arguments)?;
     let source = Source::of(arguments, path, console)?;
     let mut run = source.run(&arguments.runs)?;
     if let Some(beside) = &arguments.reference {
@@ -64,6 +65,17 @@ pub(crate) fn judge(arguments: &Judge, console: &Console) -> Result<ExitCode, Fa
     reports::tell(&verdict, page.as_deref(), arguments.runs.first().filter(|_| source.from.is_none()), console);
     let html = |path: &Path| reports::write_html(&[Page { verdict: &verdict, run: Some(&run) }], path, console);
     reports::conclude(std::slice::from_ref(&verdict), html, &arguments.outputs, console)
+}
+
+/// Nothing that is judged, or judged by, is replaced by a report.
+fn keep_apart(arguments: &Judge) -> Result<(), Failure> {
+    let mut apart = Apart::default();
+    apart.keep("the run that is judged", &arguments.runs);
+    apart.keep("the spec", arguments.spec.iter());
+    apart.keep("the reference", arguments.reference.iter());
+    apart.keep("a baseline", &arguments.baseline);
+    arguments.outputs.note(&mut apart);
+    apart.check()
 }
 
 /// Stands in a spec for the endpoint that a reference's file was measured on.
@@ -186,19 +198,6 @@ fn needs_reference(run: &Run, path: &Path) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// The run is not replaced by its own report.
-fn refuse_overwriting(run: &Path, arguments: &Judge) -> Result<(), Failure> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let written = [("--junit", &arguments.outputs.junit), ("--html", &arguments.outputs.html)];
-    let written = written.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
-    for (flag, file) in written {
-        if real(file).is_some() && real(file) == real(run) {
-            return Err(Failure::usage(format!("{flag} {} would replace the run that is judged", file.display())));
-        }
-    }
-    Ok(())
 }
 
 /// The spec to judge a run by that was sent by another: what was sent is the other's to say; what is required of it,

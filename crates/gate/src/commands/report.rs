@@ -2,22 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use gate_model::{ExitCode, Run, VERDICT_SCHEMA, Verdict};
+use gate_model::{ExitCode, Run, Verdict};
 use gate_report::{More, Page};
 
+use crate::apart::Apart;
 use crate::cli::Report;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{files, journals, reports};
+use crate::{files, journals, reports, verdicts};
 
 pub(crate) fn report(arguments: &Report, console: &Console) -> Result<ExitCode, Failure> {
-    let files = named(arguments);
-    if files.iter().filter(|(_, file)| *file == Path::new("-")).count() > 1 {
-        return Err(Failure::usage("only one report can go to stdout: give the others a file"));
-    }
+    let mut apart = Apart::default();
+    apart.keep("the verdict", &arguments.verdicts);
+    apart.keep("the template", arguments.wording.template.iter());
+    named(arguments).into_iter().for_each(|(flag, file)| apart.write(flag, Some(file)));
+    apart.check()?;
     match arguments.verdicts.as_slice() {
-        [before, after] => compare(arguments, [before, after], console)?,
-        [path, ..] => render(arguments, path, console)?,
+        [before, after] => compare(arguments, [before, after], apart, console)?,
+        [path, ..] => render(arguments, path, apart, console)?,
         [] => return Err(Failure::usage("name a verdict.json")),
     }
     Ok(ExitCode::Passed)
@@ -39,7 +41,7 @@ fn named(arguments: &Report) -> Vec<(&'static str, &PathBuf)> {
 }
 
 /// What changed from one verdict to another.
-fn compare(arguments: &Report, paths: [&PathBuf; 2], console: &Console) -> Result<(), Failure> {
+fn compare(arguments: &Report, paths: [&PathBuf; 2], mut apart: Apart<'_>, console: &Console) -> Result<(), Failure> {
     let files = named(arguments);
     if let Some((flag, _)) = files.iter().find(|(flag, _)| !["--html", "--markdown"].contains(flag)) {
         return Err(Failure::usage(format!(
@@ -49,7 +51,11 @@ fn compare(arguments: &Report, paths: [&PathBuf; 2], console: &Console) -> Resul
     if arguments.wording.template.is_some() {
         return Err(Failure::usage("--template words a comment, which two verdicts have none of"));
     }
-    let [before, after] = [console.secrets.redacted(read(paths[0])?), console.secrets.redacted(read(paths[1])?)];
+    let [before, after] = [verdicts::read(paths[0])?, verdicts::read(paths[1])?];
+    apart.keep(JOURNAL, journals::named_by(paths[0], &before));
+    apart.keep(JOURNAL, journals::named_by(paths[1], &after));
+    apart.check()?;
+    let [before, after] = [console.secrets.redacted(before), console.secrets.redacted(after)];
     if let Some(file) = &arguments.markdown {
         reports::put(file, &console.secrets.redact(&gate_report::versus_markdown(&before, &after)), console)?;
     }
@@ -67,55 +73,40 @@ fn compare(arguments: &Report, paths: [&PathBuf; 2], console: &Console) -> Resul
     Ok(())
 }
 
+/// What a verdict was made from.
+const JOURNAL: &str = "the journal that the verdict rests on";
+
 /// The requests of a verdict's run; where its journal is not to be had, a report goes without.
 fn requests_of(path: &Path, verdict: &Verdict, console: &Console) -> Option<Run> {
-    match journals::of_verdict(path, verdict) {
-        Ok(run) => Some(run),
-        Err(failure) => {
-            console.warning(&Failure {
-                message: format!("the report goes without requests: {}", failure.message),
-                ..failure
-            });
-            None
-        }
-    }
+    let goes_without = |failure: Failure| {
+        let message = format!("the report goes without requests: {}", failure.message);
+        console.warning(&Failure { message, ..failure });
+    };
+    journals::of_verdict(path, verdict).map_err(goes_without).ok().map(|run| reports::shown(run, console))
 }
 
 /// One verdict in every form that is asked for; as text where none is.
-fn render(arguments: &Report, path: &Path, console: &Console) -> Result<(), Failure> {
-    let verdict = read(path)?;
+///
+/// Where its journal is not to be had, all that can be written without it is written first.
+fn render(arguments: &Report, path: &Path, mut apart: Apart<'_>, console: &Console) -> Result<(), Failure> {
+    let verdict = verdicts::read(path)?;
+    apart.keep(JOURNAL, journals::named_by(path, &verdict));
+    apart.check()?;
+    let template = match (&arguments.wording.template, &arguments.markdown) {
+        (Some(_), None) => {
+            return Err(Failure::usage("--template words the comment: say where to write it with --markdown FILE"));
+        }
+        (template, _) => reports::template_here(template.as_deref())?,
+    };
     let verdicts = std::slice::from_ref(&verdict);
     if let Some(file) = &arguments.junit {
         reports::write_junit(verdicts, file, console)?;
     }
-    if let Some(file) = &arguments.html {
-        let run = requests_of(path, &verdict, console);
-        reports::write_html(&[Page { verdict: &verdict, run: run.as_ref() }], file, console)?;
-    }
     if let Some(file) = &arguments.json {
         reports::put(file, &files::verdict_text(&verdict, &console.secrets.redactor())?, console)?;
     }
-    if let Some(file) = &arguments.samples {
-        let run = journals::of_verdict(path, &verdict)?;
-        if run.is_long() {
-            let words = format!(
-                "{}: the run has {} requests, and only the first are kept whole",
-                path.display(),
-                run.recorded()
-            );
-            return Err(Failure::usage(words).hint("--csv has all of them, in short"));
-        }
-        reports::put(file, &gate_report::samples(&run), console)?;
-    }
-    if let Some(file) = &arguments.csv {
-        let run = journals::of_verdict(path, &verdict)?;
-        reports::put(file, &console.secrets.redact(&gate_report::requests_csv(&run)), console)?;
-    }
     if let Some(file) = &arguments.markdown {
-        let template = reports::template_here(arguments.wording.template.as_deref())?;
         reports::write_comment(verdicts, &template, file, console)?;
-    } else if arguments.wording.template.is_some() {
-        return Err(Failure::usage("--template words the comment: say where to write it with --markdown FILE"));
     }
     if let Some(file) = &arguments.openmetrics {
         reports::write_openmetrics(verdicts, file, console)?;
@@ -125,36 +116,25 @@ fn render(arguments: &Report, path: &Path, console: &Console) -> Result<(), Fail
         let more = More { run: Some(&run), ..More::default() };
         console.data(&gate_report::terminal_with(&verdict, console.style, more))?;
     }
-    Ok(())
-}
-
-pub(crate) fn read(path: &Path) -> Result<Verdict, Failure> {
-    read_within(path, files::LARGE)
-}
-
-/// Reads a verdict of at most so many bytes.
-pub(crate) fn read_within(path: &Path, most: u64) -> Result<Verdict, Failure> {
-    if path.is_dir() {
-        let inside = path.join("verdict.json");
-        let hint = match inside.is_file() {
-            true => format!("name the verdict in it: {}", inside.display()),
-            false => "name a gate's verdict, such as .gate/chat/verdict.json".to_owned(),
-        };
-        return Err(Failure::unreadable(path, "it is a folder").hint(hint));
+    let Report { samples, csv, html, .. } = arguments;
+    let run = match (html, samples.is_some() || csv.is_some()) {
+        (_, true) => journals::of_verdict(path, &verdict).map(|run| Some(reports::shown(run, console))),
+        (Some(_), false) => Ok(requests_of(path, &verdict, console)),
+        (None, false) => return Ok(()),
+    };
+    if let Some(file) = html {
+        let run = run.as_ref().ok().and_then(Option::as_ref);
+        reports::write_html(&[Page { verdict: &verdict, run }], file, console)?;
     }
-    let text = files::read(path, most)?;
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
-        Failure::unreadable(path, format!("it is not a verdict: {error}"))
-            .hint("a verdict is the verdict.json that `gate check` and `gate judge --out` write")
-    })?;
-    let schema = value.get("schema").and_then(serde_json::Value::as_u64);
-    match schema {
-        Some(schema) if schema <= u64::from(VERDICT_SCHEMA) => {}
-        Some(schema) => {
-            let reads = format!("it has schema {schema}, and this gate reads up to {VERDICT_SCHEMA}");
-            return Err(Failure::unreadable(path, reads).hint("use the version of gate that wrote it, or a later one"));
-        }
-        None => return Err(Failure::unreadable(path, "it is not a verdict: it has no `schema`")),
+    let Some(run) = run? else { return Ok(()) };
+    if let Some(file) = csv {
+        reports::put(file, &console.secrets.redact(&gate_report::requests_csv(&run)), console)?;
     }
-    serde_json::from_value(value).map_err(|error| Failure::unreadable(path, format!("it is not a verdict: {error}")))
+    let Some(file) = samples else { return Ok(()) };
+    if run.is_long() {
+        let recorded = run.recorded();
+        let words = format!("{}: the run has {recorded} requests, and only the first are kept whole", path.display());
+        return Err(Failure::usage(words).hint("--csv has all of them, in short"));
+    }
+    reports::put(file, &gate_report::samples(&run), console)
 }

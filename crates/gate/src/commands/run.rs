@@ -4,10 +4,11 @@ use gate_load::Stop;
 use gate_model::{Decision, EndReason, ExitCode, Referee, Sample};
 use gate_plan::Extent;
 
+use crate::apart::Apart;
 use crate::cli::Run;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::inputs::{Inputs, shards};
+use crate::inputs::{Inputs, files_of, shards};
 use crate::measure::{Measured, Order};
 use crate::shard::Shards;
 use crate::{measure, specs, stop, surroundings, trust};
@@ -26,6 +27,11 @@ pub(crate) fn run(arguments: &Run, console: &Console) -> Result<ExitCode, Failur
         trust::refuse_strangers(&job, arguments.trust, std::slice::from_ref(&arguments.spec))?;
     }
     let spec = specs::resolve_one(&arguments.spec, &arguments.side_by_side.over(&arguments.overlays), console)?;
+    let mut apart = Apart::default();
+    apart.keep("the spec", [&arguments.spec]);
+    apart.keep("a file that the spec names", files_of(&spec));
+    apart.write("--output", Some(&arguments.output));
+    apart.check()?;
     let stop = Stop::new();
     let on_signal = stop.clone();
     stop::on_signals(move || on_signal.trigger())?;

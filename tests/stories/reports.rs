@@ -184,7 +184,10 @@ fn a_verdict_of_more_parts_than_a_report_has_room_for_is_refused() {
     let check = verdict["checks"][0].clone();
     verdict["checks"] = vec![check; 10_001].into();
     place.write("many.json", &verdict.to_string());
-    place.gate(&["report", "many.json"]).expect_code(2).says("it has 10001 checks, and a report is made of at most 10000");
+    place
+        .gate(&["report", "many.json"])
+        .expect_code(2)
+        .says("it has 10001 checks, and a report is made of at most 10000");
     let spread = serde_json::json!({"scenario": 0, "series": "ttft", "n": 9, "quantiles": vec![1.0; 1_100_000]});
     verdict["checks"] = serde_json::json!([]);
     verdict["spreads"] = serde_json::json!([spread]);

@@ -8,9 +8,9 @@ use crate::facts::facts_text;
 use crate::layout::{WIDTH, clip, wrap};
 use crate::style::{Style, Tone};
 use crate::words::{
-    BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, further_findings, grouped, is_doubtful,
-    lead_sentence, needs_reason, of_scenario, outcome_word, p_value, reasons, report_only, rule_name, scenario_name,
-    seen_change, seen_figure, since, suspect_sentence, verdict_word,
+    BOUNDS, SIMULATED, base, bounds, check_label, comparison, failures, further_findings, grouped, lead_sentence,
+    needs_reason, of_scenario, outcome_word, p_value, reasons, report_only, rule_name, scenario_name, seen_change,
+    seen_figure, since_known, suspect_sentence, verdict_word,
 };
 
 /// Where a reader finds more than the text has.
@@ -56,8 +56,7 @@ fn text(verdict: &Verdict, style: Style, more: More<'_>) -> String {
         text.push_str(&format!("{}\n", style.paint(Tone::Doubtful, report_only)));
     }
     text.extend(failures(verdict).into_iter().map(|words| wrap("  - ", 4, &escape::terminal(&words))));
-    let since = since(verdict).filter(|_| is_doubtful(verdict));
-    text.extend(since.map(|words| wrap("", 0, &escape::terminal(&words.replace('`', "")))));
+    text.extend(since_known(verdict).map(|words| wrap("", 0, &escape::terminal(&words))));
     text.push_str(&more_text(verdict, more));
     text
 }

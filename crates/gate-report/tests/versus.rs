@@ -87,6 +87,11 @@ mod tests {
             let place = text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
             assert!(first < place && place < text.find("number ").unwrap(), "{text}");
         }
+        let is_swapped =
+            |before: &Verdict, after: &Verdict| versus_text(before, after, Style::Plain).contains("was started after");
+        let mut later = before.clone();
+        later.run.started = "2099-01-01T00:00:00Z".to_owned();
+        assert!(is_swapped(&later, &before) && !is_swapped(&before, &later));
         // A scenario that only one has stands alone.
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("ttft.p50 ")).collect();
         assert!(lines.iter().any(|line| line.starts_with("chat: ttft.p50") && line.ends_with('–')), "{text}");

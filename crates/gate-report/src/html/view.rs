@@ -16,8 +16,8 @@ use crate::facts::{facts, tables};
 use crate::layout::clip;
 use crate::words::{
     SIMULATED, base, bounds, capitalised, change_cell, comparison, decided, failures, figure, finding_sentence,
-    further_findings, grouped, is_doubtful, is_tested, lead_sentence, marks, p_value, percent, power_sentences,
-    reasons, report_only, rule_sentence, scenario_name, seen_figure, since, suspect_sentence, verdict_word, was_tested,
+    further_findings, grouped, is_tested, lead_sentence, marks, p_value, percent, power_sentences, reasons,
+    report_only, rule_sentence, scenario_name, seen_figure, since_known, suspect_sentence, verdict_word, was_tested,
 };
 use crate::{ReportError, words};
 
@@ -139,7 +139,7 @@ impl Gate {
             status: verdict_word(verdict),
             tone: tone(verdict.status),
             lead: lead_sentence(verdict),
-            since: since(verdict).filter(|_| is_doubtful(verdict)),
+            since: since_known(verdict),
             simulated: verdict.simulated.then_some(SIMULATED),
             report_only: report_only(verdict),
             overrides: verdict
@@ -235,7 +235,9 @@ fn sure(verdict: &CheckVerdict) -> String {
     let fail = evidence.p_fail.map(|p| (p, evidence.level));
     match (words::judged(&verdict.outcome), fail, evidence.p_pass) {
         (CheckOutcome::Met, _, Some(p)) => p_value(p),
-        (_, Some((p, Some(level))), _) => format!("{} (violated up to {})", p_value(p), words::probability(level, 4)),
+        (_, Some((p, Some(level))), _) => {
+            format!("{}, violated at {} or less", p_value(p), words::probability(level, 4))
+        }
         (_, Some((p, None)), _) => p_value(p),
         _ => String::new(),
     }

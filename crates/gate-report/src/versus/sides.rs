@@ -1,6 +1,7 @@
 //! What two verdicts say, side by side.
 
 use gate_model::{Arm, CheckVerdict, Metric, Outcome, OutcomeCount, Pace, Quantity, Series, Spread, Unit, Verdict};
+use jiff::Timestamp;
 
 use crate::facts::{self, ways};
 use crate::layout::clip;
@@ -117,6 +118,13 @@ fn apart(before: &Verdict, after: &Verdict) -> Vec<String> {
             format!("{what}: {} before, {} after", clip(&or_none(one), 200), clip(&or_none(other), 200))
         })
         .collect();
+    let started = |verdict: &Verdict| verdict.run.started.parse::<Timestamp>().ok();
+    if started(before).zip(started(after)).is_some_and(|(before, after)| before > after) {
+        sentences.insert(
+            0,
+            "the run before was started after the other: the two may have been named the wrong way round".to_owned(),
+        );
+    }
     for (whose, verdict) in [("before", before), ("after", after)] {
         if !verdict.valid {
             sentences.push(format!(

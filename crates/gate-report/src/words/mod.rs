@@ -47,7 +47,7 @@ use number::{exact, is_same, told_from};
 pub(crate) use pattern::{likelihood, pattern_sentence, rate, span};
 pub use power::stored_runs;
 pub(crate) use power::{power_sentences, stored_finds};
-pub(crate) use since::{is_doubtful, since};
+pub(crate) use since::{is_doubtful, since, since_known};
 pub use suspect::suspect_sentence;
 
 /// The heading of every report of a run against the built-in engine.

@@ -20,6 +20,13 @@ pub(crate) fn since(verdict: &Verdict) -> Option<String> {
     Some(super::capitalised(&parts.join("; ")) + ".")
 }
 
+/// The same where something is in doubt and was compared with something: without, a reader of the checks knows it.
+pub(crate) fn since_known(verdict: &Verdict) -> Option<String> {
+    let is_compared =
+        verdict.run.reference.is_some() || verdict.baseline.as_ref().is_some_and(|used| !used.used.is_empty());
+    since(verdict).filter(|_| is_compared && is_doubtful(verdict))
+}
+
 /// Whether a check is violated or seen beyond its limit: its reader asks since when.
 pub(crate) fn is_doubtful(verdict: &Verdict) -> bool {
     verdict.checks.iter().any(in_doubt)

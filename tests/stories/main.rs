@@ -11,6 +11,8 @@ mod baselines;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod capacity;
+#[cfg(test)]
 mod causes;
 #[cfg(test)]
 mod certificates;

@@ -1,5 +1,6 @@
 //! The command line: what may be typed, and what a later version will take.
 
+mod capacity;
 mod outputs;
 mod publishing;
 mod stored;
@@ -12,6 +13,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use gate_model::{Decide, ExitCode, GateSpec, Nanos, Override, Policy, Verdict};
 use gate_spec::Overlay;
 
+pub(crate) use capacity::{Capacity, Host, Instances, Kv, Load, Question, Tokens};
 pub(crate) use outputs::{Outputs, Report};
 pub(crate) use publishing::{Hook, HookAction, NoCredentials, Publish, Publishing};
 pub(crate) use stored::{Baseline, BaselineAction, Shelves};
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Serve the built-in simulated inference engine.
     Sim(Sim),
+    /// Plan: KV cache, instances, providers' limits, where to host.
+    Capacity(Capacity),
     /// What a metric means and how a check on it is decided, or how one was decided in a run.
     Explain(Explain),
     /// Show what the decoder sees in a saved stream.
@@ -377,19 +381,7 @@ pub(crate) struct Sim {
 }
 
 /// Flags and commands of the product that this version does not have.
-const NOT_YET: [&str; 11] = [
-    "--simulate",
-    "--from-dataset",
-    "--tiers",
-    "--preset",
-    "init",
-    "capacity",
-    "doctor",
-    "kv",
-    "instances",
-    "tokens",
-    "host",
-];
+const NOT_YET: [&str; 5] = ["--simulate", "--from-dataset", "--preset", "init", "doctor"];
 
 /// Reads the command line.
 ///

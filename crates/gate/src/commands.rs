@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod calibrate;
+pub(crate) mod capacity;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod decode;

@@ -20,11 +20,10 @@ pub(crate) fn since(verdict: &Verdict) -> Option<String> {
     Some(super::capitalised(&parts.join("; ")) + ".")
 }
 
-/// The same where something is in doubt and was compared with something: without, a reader of the checks knows it.
+/// The same where something is in doubt and was compared with stored runs: without, a reader of the checks knows it.
 pub(crate) fn since_known(verdict: &Verdict) -> Option<String> {
-    let is_compared =
-        verdict.run.reference.is_some() || verdict.baseline.as_ref().is_some_and(|used| !used.used.is_empty());
-    since(verdict).filter(|_| is_compared && is_doubtful(verdict))
+    let is_stored = verdict.baseline.as_ref().is_some_and(|chosen| !chosen.used.is_empty());
+    since(verdict).filter(|_| is_stored && is_doubtful(verdict))
 }
 
 /// Whether a check is violated or seen beyond its limit: its reader asks since when.

@@ -35,6 +35,8 @@ mod harness;
 #[cfg(test)]
 mod hook;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod interrupts;
 #[cfg(test)]
 mod llama;

@@ -231,3 +231,29 @@ fn an_interrupt_leaves_the_terminal_as_it_was() {
     let last = coloured.lines().rev().find(|line| !line.is_empty()).unwrap();
     assert!(!last.contains('\u{1b}') || last.starts_with("\u{1b}[39m") || last.starts_with("\u{1b}[0m"), "{last:?}");
 }
+
+#[test]
+fn a_person_is_asked_one_question_after_another() {
+    let place = Place::new();
+    let Some(terminal) = Terminal::open(&place, 80, &[]) else { return };
+    terminal.enter("$GATE init --forge none");
+    for (question, answer) in [
+        ("The endpoint's URL", ""),
+        ("The kind of work", "poetry"),
+        ("that is none", "rag"),
+        ("95 % of first tokens within", "2s"),
+        ("for each token after it", "5"),
+        ("that is no limit", ""),
+        ("Requests a second", ""),
+        ("The gate's name", "search"),
+    ] {
+        wait_until(question, || terminal.screen().iter().any(|line| line.contains(question)));
+        terminal.enter(answer);
+    }
+    wait_until("the files", || terminal.history().contains("Next: gate check gates/search.yaml"));
+    let gate = place.read("gates/search.yaml");
+    assert!(
+        gate.contains("ttft.p95 < 2000ms") && gate.contains("tpot.p95 < 50ms") && gate.contains("rps: 1\n"),
+        "{gate}"
+    );
+}

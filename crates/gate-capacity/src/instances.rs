@@ -76,6 +76,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn they_are_as_few_as_suffice(peak in 1.0..1e7, saturation in 1.0..1e5, headroom in 0.05..1.0) {
             let planned = instances(peak, saturation, headroom).unwrap();

@@ -47,6 +47,7 @@
 mod abort;
 mod alarm;
 mod arms;
+mod ask;
 mod budget;
 mod client;
 mod clock;
@@ -102,6 +103,7 @@ use scrape::Scraper;
 use target::Target;
 use worker::{Common, work, worker};
 
+pub use ask::{Answer, get};
 pub use error::LoadError;
 pub use progress::Progress;
 pub use proxy::ProxyEnv;

@@ -8,39 +8,31 @@ mod aliases;
 mod exposition;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use gate_model::{Arm, Drifting, GateSpec, Http, Metric, Nanos, Redactor, ServerMetric, Stamping, UnixUrl};
-use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use tokio::time::timeout_at;
+use gate_model::{Arm, Drifting, GateSpec, Http, Metric, Redactor, ServerMetric, UnixUrl};
+use http::{HeaderValue, Request, StatusCode, Uri, header};
 use url::{Position, Url};
 
-use crate::connection::{Connection, Unanswered};
+use crate::ask::Question;
 use crate::proxy::ProxyEnv;
-use crate::receive::Receiver;
 use crate::requests::Writer;
-use crate::stamped::Stamps;
 use crate::target::Target;
-use crate::words::{Loss, clean};
+use crate::words::clean;
 use crate::{LoadError, Remote};
 
 use aliases::{numberless, values};
 
 /// How long a reading may take, connecting included.
 const WAIT: Duration = Duration::from_secs(5);
-/// The most bytes of an answer.
-const LONGEST: usize = 4 << 20;
 /// What is asked for: the text format that every server has.
 const ACCEPT: HeaderValue = HeaderValue::from_static("text/plain;version=0.0.4,text/plain;q=0.5");
 
 /// Reads the metrics of a run's target.
 pub(crate) struct Scraper {
     /// Or why there is no way, in words: a reading that fails never fails a run.
-    way: Result<Way, String>,
+    way: Result<Question, String>,
     /// What checks ask for.
     wanted: Vec<ServerMetric>,
     redactor: Redactor,
@@ -53,15 +45,6 @@ pub(crate) struct Read {
     pub(crate) values: Vec<(ServerMetric, f64)>,
     /// Why values that checks need are not among them, in words.
     pub(crate) problem: Option<String>,
-}
-
-/// The way to the endpoint.
-struct Way {
-    target: Target,
-    request: Request<Bytes>,
-    receiver: Arc<Receiver>,
-    /// How long a reading may take, connecting included.
-    wait: Duration,
 }
 
 /// Where the metrics are.
@@ -89,7 +72,11 @@ impl Scraper {
     /// Why there is nothing, in words that hold no secret.
     pub(crate) async fn once(&self) -> Result<Read, String> {
         let way = self.way.as_ref().map_err(Clone::clone)?;
-        let text = way.read().await.map_err(|error| words(&error, &self.redactor))?;
+        let answer = way.answer().await.map_err(|error| words(&error, &self.redactor))?;
+        if answer.status != StatusCode::OK.as_u16() {
+            return Err(words(&refusal(answer.status, way), &self.redactor));
+        }
+        let text = answer.text;
         let (values, numberless) = (values(&text, &self.wanted), numberless(&text, &self.wanted));
         let path = way.path();
         let without_number = |metrics: &[ServerMetric]| {
@@ -167,7 +154,7 @@ impl Place<'_> {
 }
 
 /// The way to a place, with the target's credentials where it is the target's own.
-fn way(place: &Place<'_>, spec: &GateSpec, remote: &Remote, proxies: &ProxyEnv) -> Result<Way, LoadError> {
+fn way(place: &Place<'_>, spec: &GateSpec, remote: &Remote, proxies: &ProxyEnv) -> Result<Question, LoadError> {
     let is_own = place.is_of(remote);
     let http = if is_own && spec.load.http == Http::Two { Http::Two } else { Http::One };
     let target = Target::new(&place.url, place.socket, &remote.trust, proxies, http)?;
@@ -178,10 +165,7 @@ fn way(place: &Place<'_>, spec: &GateSpec, remote: &Remote, proxies: &ProxyEnv) 
         stranger(&place.url, path, &target)?
     };
     request.headers_mut().insert(header::ACCEPT, ACCEPT);
-    if http == Http::One {
-        request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    Ok(Way { target, request, receiver: Receiver::new(Stamping::User), wait: WAIT })
+    Ok(Question::new(target, request, http, WAIT))
 }
 
 /// A request that says nothing of the target.
@@ -204,79 +188,23 @@ fn stranger(url: &Url, path: &str, target: &Target) -> Result<Request<Bytes>, Lo
     Ok(request)
 }
 
-impl Way {
-    /// The path, without the query, which may hold a token.
-    fn path(&self) -> &str {
-        self.request.uri().path()
+/// What another status than 200 means.
+fn refusal(status: u16, way: &Question) -> String {
+    let known = StatusCode::from_u16(status).ok();
+    if known == Some(StatusCode::PROXY_AUTHENTICATION_REQUIRED)
+        && let Some(forward) = way.forward()
+    {
+        return forward.proxy.unauthorised();
     }
-
-    /// The text of an answer.
-    async fn read(&self) -> Result<String, String> {
-        let deadline = Instant::now() + self.wait;
-        let limit = Nanos::from(self.wait);
-        let late = || format!("no whole answer to GET {} within {limit}", self.path());
-        // The endpoint may have moved, as a pod does that starts anew.
-        self.target.look_up_again();
-        let stamps = Stamps::new(&self.receiver);
-        let connected = self.target.connect(deadline, &stamps).await.map_err(|error| error.words(limit))?;
-        let connection = Connection::new(connected, stamps).await.map_err(|error| error.to_string())?;
-        timeout_at(deadline.into(), self.ask(connection)).await.map_err(|_| late())?
-    }
-
-    async fn ask(&self, mut connection: Connection) -> Result<String, String> {
-        let sent = connection.begin();
-        let response = match connection.send(self.request.clone(), &sent).await {
-            Ok(response) => response,
-            Err(Unanswered::Unsent) => return Err("the server closed the connection at once".to_owned()),
-            Err(Unanswered::Failed(error) | Unanswered::Refused(error)) => {
-                return Err(lost(connection.loss(&error), self.path()));
-            }
-        };
-        if response.status() != StatusCode::OK {
-            return Err(self.refusal(&response));
-        }
-        let mut body = response.into_body();
-        let mut bytes = Vec::new();
-        while let Some(frame) = connection.drive(body.frame()).await {
-            let frame = frame.map_err(|error| lost(connection.loss(&error), self.path()))?;
-            bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |bytes| bytes));
-            if bytes.len() > LONGEST {
-                return Err(format!("what GET {} answers is longer than {} MiB", self.path(), LONGEST >> 20));
-            }
-        }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// What another status than 200 means.
-    fn refusal(&self, response: &Response<Incoming>) -> String {
-        let status = response.status();
-        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
-            && let Some(forward) = self.target.forward()
-        {
-            return forward.proxy.unauthorised();
-        }
-        let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
-        let remedy = match status.as_u16() {
-            300..=399 => "; redirects are not followed: check `target.metrics`",
-            401 | 403 => "; it is asked with the target's `key` and `headers` only at the target's own host and port",
-            404 => "; check `target.metrics`, and whether the server was started with metrics on",
-            _ => "",
-        };
-        format!("GET {} answered {}{reason}{remedy}", self.path(), status.as_u16())
-    }
-}
-
-/// How an exchange was lost, in words.
-fn lost(loss: Loss, path: &str) -> String {
-    match loss {
-        Loss::Reset => format!("the server reset the connection of GET {path}"),
-        Loss::Closed => format!("the server closed the connection before its answer to GET {path} was complete"),
-        Loss::Garbled(words) => format!("the answer to GET {path} is {words}"),
-        Loss::Encrypted => crate::client::ENCRYPTED.to_owned(),
-        Loss::OtherVersion(spoken) => crate::words::other_version(spoken).to_owned(),
-        Loss::Tls(words) => words,
-        Loss::Ended(words) => format!("{words} before its answer to GET {path} was complete"),
-    }
+    let reason =
+        known.and_then(|status| status.canonical_reason()).map(|reason| format!(" {reason}")).unwrap_or_default();
+    let remedy = match status {
+        300..=399 => "; redirects are not followed: check `target.metrics`",
+        401 | 403 => "; it is asked with the target's `key` and `headers` only at the target's own host and port",
+        404 => "; check `target.metrics`, and whether the server was started with metrics on",
+        _ => "",
+    };
+    format!("GET {} answered {status}{reason}{remedy}", way.path())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod decode;
 pub(crate) mod explain;
 pub(crate) mod hook;
+pub(crate) mod init;
 pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod publish;

@@ -70,6 +70,11 @@ impl Console {
         console
     }
 
+    /// The same that says nothing to people but what is urgent.
+    pub(crate) fn silent(&self) -> Self {
+        Self { secrets: self.secrets.clone(), screen: self.screen.clone(), quiet: true, ..*self }
+    }
+
     /// Text for people, which `--quiet` silences.
     pub(crate) fn people(&self, text: &str) {
         if !self.quiet {

@@ -57,6 +57,7 @@ fn run(cli: &Cli) -> ExitCode {
 
 fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
     match &cli.command {
+        Command::Init(arguments) => commands::init::init(arguments, console),
         Command::Check(arguments) => commands::check::check(arguments, console),
         Command::Plan(arguments) => commands::plan::plan(arguments, console),
         Command::Run(arguments) => commands::run::run(arguments, console),

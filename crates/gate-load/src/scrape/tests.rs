@@ -6,6 +6,7 @@ use gate_model::{Bound, Check, Endpoint, Header, Importance, Op, Origin, Quantit
 
 use super::*;
 use crate::Trust;
+use crate::ask::LONGEST;
 
 /// Answers one request with these bytes, and tells what was asked.
 fn serve(answer: impl AsRef<[u8]> + Send + 'static) -> (SocketAddr, mpsc::Receiver<String>) {

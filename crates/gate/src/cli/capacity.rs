@@ -187,7 +187,7 @@ fn whole(text: &str) -> Result<u64, String> {
 }
 
 /// A number above 0, also with `k`, `M`, `B` or `T` for thousand to million million.
-fn amount(text: &str) -> Result<f64, String> {
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
     let (digits, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1e3),
         Some((at, 'm' | 'M')) => (&text[..at], 1e6),
@@ -200,7 +200,7 @@ fn amount(text: &str) -> Result<f64, String> {
 }
 
 /// A share, as `60%` or `0.6`.
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => plain(percent.trim_end()).map(|number| number / 100.0),
         None => plain(text),
@@ -210,7 +210,7 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// A price from 0, also with a dollar sign.
-fn dollars(text: &str) -> Result<f64, String> {
+pub(crate) fn dollars(text: &str) -> Result<f64, String> {
     plain(text.strip_prefix('$').unwrap_or(text))
         .ok_or_else(|| "it is a price in dollars, such as `3` or `$0.30`".to_owned())
 }

@@ -25,6 +25,8 @@ mod dialects;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod forge;

@@ -7,6 +7,7 @@ use gate_model::{Redactor, Secret};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
+use crate::board::Board;
 use crate::check_run::{self, CheckRun, Checked};
 use crate::github::{Comments, Found, GitHub};
 use crate::gitlab::Notes;
@@ -103,6 +104,34 @@ impl Courier {
         })?;
         self.opened = Some(opened);
         Ok(())
+    }
+
+    /// Reads the comments of the pull or merge request, to see that the token is taken; changes nothing. How many there
+    /// are, or why there is no request.
+    ///
+    /// # Errors
+    /// How the forge refused. Whether the token may write is only known when it does.
+    pub fn look(&mut self) -> Result<Result<usize, String>, ForgeError> {
+        self.block_on(self.patience, async |courier, retry| {
+            let look = async {
+                match (courier.job.forge, courier.job.request) {
+                    (Forge::GitHub, _) => {
+                        let github = courier.github(retry)?;
+                        match github.request_of(&courier.job).await? {
+                            Found::Request(number) => Ok(Ok(Comments::new(github, number).list().await?.len())),
+                            Found::None(why) => Ok(Err(why)),
+                        }
+                    }
+                    (Forge::GitLab, Some(number)) => {
+                        let notes =
+                            Notes::open(courier.client.clone(), &courier.job, number, &courier.token, retry).await?;
+                        Ok(Ok(notes.list().await?.len()))
+                    }
+                    (Forge::GitLab, None) => Ok(Err("this pipeline has no merge request".to_owned())),
+                }
+            };
+            courier.unless_stopped("read the comments", look).await
+        })
     }
 
     /// Delivers what there is, each on its own: one that fails keeps no other from being delivered.

@@ -250,8 +250,13 @@ pub(crate) fn stores(named: Option<&str>, console: &Console) -> Vec<BaselineStor
     }
     let mut stores: Vec<BaselineStore> = Vec::new();
     for spec in crate::specs::in_gates(console) {
-        if !stores.contains(&spec.baseline.store) {
-            stores.push(spec.baseline.store);
+        match spec {
+            Ok(spec) if stores.contains(&spec.baseline.store) => {}
+            Ok(spec) => stores.push(spec.baseline.store),
+            Err((file, _)) => console.people(&format!(
+                "warning: {} cannot be resolved here, so where it keeps its baselines is not known; --store names it\n",
+                file.display()
+            )),
         }
     }
     if stores.is_empty() {

@@ -6,6 +6,7 @@ pub(crate) mod capacity;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod decode;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod hook;
 pub(crate) mod init;

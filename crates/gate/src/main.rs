@@ -68,6 +68,7 @@ fn command(cli: &Cli, console: &Console) -> Result<ExitCode, Failure> {
         Command::Baseline(arguments) => commands::baseline::baseline(arguments, console),
         Command::Calibrate(arguments) => commands::calibrate::calibrate(arguments, console),
         Command::Capacity(arguments) => commands::capacity::capacity(arguments, console),
+        Command::Doctor(arguments) => commands::doctor::doctor(arguments, console),
         Command::Explain(arguments) => commands::explain::explain(arguments, console),
         Command::Decode(arguments) => commands::decode::decode(arguments, console),
         Command::Schema => commands::schema::schema(console),

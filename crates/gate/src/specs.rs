@@ -62,24 +62,17 @@ pub(crate) fn resolve_all(
     Err(Failure { diagnostics: wrong, ..Failure::usage(words) })
 }
 
-/// The specs in `gates/` that can be resolved here. Those that cannot, for want of a variable that a check would have,
-/// are named.
-pub(crate) fn in_gates(console: &Console) -> Vec<GateSpec> {
-    let mut specs = Vec::new();
-    for path in find(Path::new("gates")).unwrap_or_default() {
-        let name = path.display().to_string();
-        let text = files::read(&path, files::SMALL).ok();
-        match text.and_then(|text| gate_spec::resolve(&name, &text, &environment(), &[]).ok()) {
-            Some(resolved) => {
-                console.secrets.add(&resolved.secrets);
-                specs.push(resolved.spec);
-            }
-            None => console.people(&format!(
-                "warning: {name} cannot be resolved here, so where it keeps its baselines is not known; --store names it\n"
-            )),
-        }
-    }
-    specs
+/// The specs in `gates/`, each as it can be resolved here, or its file and what is wrong: a variable may be missing that a
+/// check would have.
+pub(crate) fn in_gates(console: &Console) -> Vec<Result<GateSpec, (PathBuf, Vec<Diagnostic>)>> {
+    let resolve = |path: PathBuf| {
+        let text = files::read(&path, files::SMALL).map_err(|failure| (path.clone(), vec![unreadable(failure)]))?;
+        let resolved = gate_spec::resolve(&path.display().to_string(), &text, &environment(), &[]);
+        let resolved = resolved.map_err(|diagnostics| (path, diagnostics))?;
+        console.secrets.add(&resolved.secrets);
+        Ok(resolved.spec)
+    };
+    find(Path::new("gates")).unwrap_or_default().into_iter().map(resolve).collect()
 }
 
 /// Resolves a spec's text that stands under this name, in another commit or here.

@@ -351,6 +351,12 @@ fn a_check_is_explained_on_a_run_step_by_step() {
         let ended = place.gate(&["explain", "ttft.p50", "--run", run]);
         assert!(ended.expect_code(0).stdout.contains("ttft.p50 < 400ms"), "{}", ended.stdout);
     }
+    // Both conventions of one run: with the time to the first token, and without.
+    let ended = place.gate(&["explain", "tpot", "--run", ".gate/chat/verdict.json"]);
+    ended.expect_code(0);
+    for words in ["- tpot.p50: ", "- tpot_e2e.p50: ", "as GuideLLM's TPOT and LLMPerf count", "- tpot.effective: "] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
     place.gate(&["explain", "e2e.p99", "--run", ".gate/chat/run.jsonl"]).expect_code(2).says("tpot.p50");
 }
 

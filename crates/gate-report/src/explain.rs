@@ -3,13 +3,13 @@
 mod steps;
 
 use gate_model::{
-    Against, Aggregate, Direction, Drifting, ErrorKind, Metric, Outcome, PerRun, Percentile, Rule, Scalar, Series,
-    ServerAggregate, Unit,
+    Against, Aggregate, Arm, Direction, Drifting, ErrorKind, Metric, Outcome, PerRun, Percentile, Rule, Scalar, Series,
+    ServerAggregate, Unit, Verdict,
 };
 
 use crate::facts::listing;
 use crate::layout::{listed, wrap};
-use crate::words::{capitalised, rule_sentence, whole};
+use crate::words::{capitalised, figure, grouped, rule_sentence, scenario_name, whole};
 pub use steps::explain_check;
 
 /// How other tools count what `tpot` and its kin are (read in their sources, 2026): tool, first token, time per
@@ -323,6 +323,38 @@ fn example(name: &str, metric: Metric) -> String {
 fn is_before_the_answer(metric: Metric) -> bool {
     let Metric::Series(series, _) = metric else { return false };
     matches!(series, Series::CapWait | Series::Dns | Series::Connect | Series::Tls | Series::Write)
+}
+
+/// The same with what a run had of it, and of time per token by each convention, with who counts so.
+#[must_use]
+pub fn explain_series_on(series: Series, verdict: &Verdict) -> String {
+    let text = explain_series(series);
+    let is_told = |metric: Metric| match metric {
+        Metric::Series(other, _) => other == series || (is_per_token(series) && is_per_token(other)),
+        Metric::Scalar(Scalar::TpotEffective) => is_per_token(series),
+        _ => false,
+    };
+    let told = verdict.figures.iter().filter(|one| one.arm == Arm::Target && is_told(one.metric));
+    let lines = told.filter_map(|one| {
+        let of = scenario_name(verdict, one.scenario).map(|name| format!("{name}: ")).unwrap_or_default();
+        let who = counted_by(one.metric).map(|who| format!(", {who}")).unwrap_or_default();
+        Some(wrap("- ", 2, &format!("{of}{}: {}{who}", one.metric, figure(one.value?))))
+    });
+    let lines: String = lines.collect();
+    match lines.is_empty() {
+        true => text + "\nThis run has no number of it.\n",
+        false => format!("{text}\nIn this run ({} requests judged):\n\n{lines}", grouped(verdict.run.judged)),
+    }
+}
+
+/// Who else's number of one server a number is.
+fn counted_by(metric: Metric) -> Option<&'static str> {
+    match metric {
+        Metric::Series(Series::Tpot, _) => Some("as vLLM's TPOT and the ITL of GenAI-Perf and AIPerf count"),
+        Metric::Series(Series::TpotE2e, _) => Some("as GuideLLM's TPOT and LLMPerf count"),
+        Metric::Series(Series::Icl, _) => Some("as vLLM's ITL counts"),
+        _ => None,
+    }
 }
 
 /// The two conventions of time per token on one answer, and who uses which.

@@ -43,7 +43,7 @@ pub use comment::{
 pub use csv::requests_csv;
 pub use diagnostics::diagnostics;
 pub use error::ReportError;
-pub use explain::{explain, explain_check, explain_errors, explain_series};
+pub use explain::{explain, explain_check, explain_errors, explain_series, explain_series_on};
 pub use gitlab::{gitlab_annotations, load_performance};
 pub use html::{Page, html, html_versus};
 pub use json::verdict_json;

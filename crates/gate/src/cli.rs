@@ -131,7 +131,7 @@ pub(crate) struct Explain {
     /// A metric such as `tpot.p95`, a series such as `tpot`, or with --run a check such as `ttft.p95 < 800ms`.
     #[arg(value_name = "METRIC|CHECK")]
     pub(crate) subject: String,
-    /// What the rule computed on this run, step by step: a journal, or a verdict.
+    /// What the rule computed on this run, step by step, or what it had of a series: a journal, or a verdict.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use gate_load::{Load, LoadError, Remote, Stop};
 use gate_model::{Arm, EndReason, Endpoint, GateSpec, Nanos, Plan, Redactor, Referee, Run, RunHeader, Section, Spent};
+use gate_plan::Extent;
 use gate_sim::Server;
 
+use crate::commands::run::SendAll;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::{Inputs, Way, refused, url};
@@ -50,6 +52,26 @@ impl Measured {
             .map_err(|error| Failure::internal(format!("failed to join the run: {error}")))?;
         Ok((run, self.journals))
     }
+}
+
+/// Sends the whole load of a small spec that a command has of its own, and says nothing of it to anybody: its journal is
+/// gone once it is read.
+pub(crate) fn aside(spec: &GateSpec, console: &Console) -> Result<Run, Failure> {
+    let inputs = Inputs::read(spec)?;
+    let plans = inputs.plans(spec, Extent::Base)?;
+    let folder = tempfile::tempdir().map_err(|error| Failure::unwritable(&std::env::temp_dir(), error))?;
+    let stop = Stop::new();
+    let order = Order {
+        spec,
+        inputs: &inputs,
+        plans: &plans,
+        journal: &folder.path().join("run.jsonl"),
+        started: &now(),
+        start_at: None,
+        stop: &stop,
+        console: &console.silent(),
+    };
+    Ok(run(&order, |_| Box::new(SendAll))?.whole()?.0)
 }
 
 /// Sends the load of every section, one after another, and writes their journal. What ends the run in one section ends

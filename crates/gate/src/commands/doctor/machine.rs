@@ -1,17 +1,12 @@
 //! The machine that sends: how late its timers are, and whether its kernel stamps what it receives. A short load on the
 //! built-in engine tells, within a second and without leaving the machine.
 
-use gate_load::Stop;
 use gate_model::{Nanos, Run, Series, Stamping};
-use gate_plan::Extent;
 
 use super::{Finding, State};
-use crate::commands::run::SendAll;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::inputs::Inputs;
-use crate::measure::{self, Order};
-use crate::{specs, surroundings};
+use crate::{measure, specs, surroundings};
 
 /// What is sent to the built-in engine.
 const LOAD: &str = "version: 1\nname: doctor\ntarget: {sim: {ttft: 5ms, tpot: 1ms}}\nload: {rps: 60, iterations: 30, warmup: 1}\n\
@@ -34,22 +29,7 @@ pub(super) fn findings(console: &Console) -> Vec<Finding> {
 }
 
 fn measured(console: &Console) -> Result<Run, Failure> {
-    let spec = specs::resolve_text("doctor", LOAD, &[], console)?.spec;
-    let inputs = Inputs::read(&spec)?;
-    let plans = inputs.plans(&spec, Extent::Base)?;
-    let folder = tempfile::tempdir().map_err(|error| Failure::unwritable(&std::env::temp_dir(), error))?;
-    let stop = Stop::new();
-    let order = Order {
-        spec: &spec,
-        inputs: &inputs,
-        plans: &plans,
-        journal: &folder.path().join("run.jsonl"),
-        started: &measure::now(),
-        start_at: None,
-        stop: &stop,
-        console: &console.silent(),
-    };
-    Ok(measure::run(&order, |_| Box::new(SendAll))?.whole()?.0)
+    measure::aside(&specs::resolve_text("doctor", LOAD, &[], console)?.spec, console)
 }
 
 fn clocks(run: &Run) -> Vec<Finding> {

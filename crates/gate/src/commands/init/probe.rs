@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use gate_init::Endpoint;
-use gate_load::{Answer, Stop};
+use gate_load::Answer;
 use gate_model::{GateSpec, Outcome, Sample};
-use gate_plan::Extent;
 
 use super::resolved;
 use crate::cli::Init;
-use crate::commands::run::SendAll;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::inputs::Inputs;
-use crate::measure::{self, Order};
+use crate::measure;
 
 /// How long a question may take.
 const WAIT: Duration = Duration::from_secs(3);
@@ -119,22 +117,5 @@ fn ask(spec: &GateSpec, inputs: &Inputs, path: &str, console: &Console) -> Resul
 
 /// How the first request ended.
 fn answer(text: &str, console: &Console) -> Result<Option<Sample>, Failure> {
-    let spec = resolved(text, console)?;
-    let inputs = Inputs::read(&spec)?;
-    let plans = inputs.plans(&spec, Extent::Base)?;
-    let folder = tempfile::tempdir().map_err(|error| Failure::unwritable(&std::env::temp_dir(), error))?;
-    let stop = Stop::new();
-    let started = measure::now();
-    let order = Order {
-        spec: &spec,
-        inputs: &inputs,
-        plans: &plans,
-        journal: &folder.path().join("run.jsonl"),
-        started: &started,
-        start_at: None,
-        stop: &stop,
-        console: &console.silent(),
-    };
-    let measured = measure::run(&order, |_| Box::new(SendAll))?;
-    Ok(measured.sections.into_iter().flat_map(|run| run.samples).next())
+    Ok(measure::aside(&resolved(text, console)?, console)?.samples.into_iter().next())
 }

@@ -1,5 +1,7 @@
 //! `gate init`: from an endpoint and answers to files that run as they are.
 
+use std::sync::{Arc, Mutex};
+
 use crate::harness::{Ended, Place, Sim, answer, serve};
 
 /// `gate init` where nobody can be asked.
@@ -85,6 +87,45 @@ fn an_endpoint_that_refuses_says_what_would_help() {
     let gate = place.read("gates/whole.yaml");
     assert!(gate.contains("stream: false") && gate.contains("e2e.p95") && !gate.contains("ttft"), "{gate}");
     place.gate(&["plan", "gates/nightly/whole.yaml"]).expect_code(0);
+}
+
+#[test]
+fn a_server_that_calls_its_model_by_a_variable_is_not_sent_what_is_in_it() {
+    let asked = Arc::new(Mutex::new(String::new()));
+    let log = asked.clone();
+    let server = serve(move |request, stream| {
+        log.lock().unwrap().push_str(request);
+        answer(
+            stream,
+            "200 OK",
+            "application/json",
+            "{\"data\": [{\"id\": \"${A_SECRET}\", \"owned_by\": \"vllm\"}], \"version\": \"1](http://x)\"}",
+        );
+    });
+    let place = Place::new();
+    let mut command = place.command(&["init", "--target", &format!("http://{server}/v1"), "--forge", "github"]);
+    Ended::of(command.env("A_SECRET", "not-for-anybody").output().unwrap()).expect_code(0).says("found: vLLM");
+    assert!(!asked.lock().unwrap().contains("not-for-anybody"), "the secret was sent");
+    for file in ["gates/chat.yaml", "gates/nightly/chat.yaml", "gates/chat.md", ".github/workflows/gate.yml"] {
+        let text = place.read(file);
+        assert!(!text.contains("A_SECRET") && !text.contains("](http"), "{file}: {text}");
+    }
+    // Who names it so by hand means the letters.
+    let words = [
+        "init",
+        "--target",
+        &format!("http://{server}/v1"),
+        "--model",
+        "${A_SECRET}",
+        "--name",
+        "other",
+        "--forge",
+        "none",
+    ];
+    let mut command = place.command(&words);
+    Ended::of(command.env("A_SECRET", "not-for-anybody").output().unwrap()).expect_code(0);
+    assert!(place.read("gates/other.yaml").contains("model: '$${A_SECRET}'"));
+    assert!(!asked.lock().unwrap().contains("not-for-anybody"), "the secret was sent");
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::CapacityError;
 /// The most layers, heads and dimensions that are believed: a configuration may come from anywhere.
 const MOST: u64 = 1 << 24;
 
+/// The most layers that are believed.
+const MOST_LAYERS: u64 = 10_000;
+
 /// What one layer keeps of each token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -89,6 +92,9 @@ pub fn architecture(config: &str) -> Result<Architecture, CapacityError> {
     let config = if is_decoder { whole } else { inner.unwrap_or(whole) };
     let heads = needed(config, &HEADS)?;
     let count = needed(config, &LAYERS)?;
+    if count > MOST_LAYERS {
+        return Err(wrong("num_hidden_layers", format!("it is {count}, more than {MOST_LAYERS}")));
+    }
     let types = layer_types(config, count)?;
     Ok(Architecture {
         attention: attention(config, heads)?,
@@ -279,6 +285,7 @@ mod tests {
                 "more than the 3 heads",
             ),
             (r#"{"is_encoder_decoder": true}"#, "it is an encoder-decoder"),
+            (r#"{"num_attention_heads": 8, "num_hidden_layers": 16000000}"#, "it is 16000000, more than 10000"),
         ] {
             let error = architecture(config).unwrap_err().to_string();
             assert!(error.contains(words), "{config}: {error}");

@@ -41,7 +41,13 @@ pub fn models_in(text: &str) -> Vec<String> {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return Vec::new() };
     let list = ["data", "models"].iter().find_map(|key| value.get(*key)?.as_array());
     let name = |one: &Value| ["id", "name", "model"].iter().find_map(|key| one.get(*key)?.as_str()).map(str::to_owned);
-    list.into_iter().flatten().filter_map(name).collect()
+    list.into_iter().flatten().filter_map(name).filter(|name| is_name(name)).collect()
+}
+
+/// Whether a server's text can be a name: it goes into files that people read and forges render.
+fn is_name(text: &str) -> bool {
+    let is_plain = |symbol: char| symbol.is_alphanumeric() || " ._:/@+-".contains(symbol);
+    (1..=200).contains(&text.chars().count()) && text.chars().all(is_plain)
 }
 
 /// Which engine an endpoint seems to be: by who owns its models, by what it calls itself, and by what it says of its
@@ -54,7 +60,7 @@ pub fn engine_of(models: &str, server: Option<&str>, version: Option<&str>) -> O
     });
     let version = version.and_then(|text| {
         let value: Value = serde_json::from_str(text).ok()?;
-        value.get("version")?.as_str().map(str::to_owned)
+        value.get("version")?.as_str().filter(|version| is_name(version)).map(str::to_owned)
     });
     let said = [owner, server.map(str::to_ascii_lowercase)].into_iter().flatten();
     let known = [
@@ -89,5 +95,12 @@ mod tests {
         assert_eq!(models_in(&models("x")), ["m"]);
         assert_eq!(models_in(r#"{"models": [{"name": "llama3:8b"}]}"#), ["llama3:8b"]);
         assert_eq!(models_in("nothing"), [""; 0]);
+        // No name of a model.
+        for name in ["", "a\\nb", "${HOME}", "[a](http://b)", "<b>", "a|b", "`a`"] {
+            assert_eq!(
+                models_in(&format!(r#"{{"data": [{{"id": "{name}"}}, {{"id": "meta-llama/Llama-3.1-8B:q4"}}]}}"#)),
+                ["meta-llama/Llama-3.1-8B:q4"]
+            );
+        }
     }
 }

@@ -109,11 +109,13 @@ fn target(answers: &Answers) -> String {
     if let Some(why) = &endpoint.unknown {
         let _ = writeln!(text, "  # Nothing is known of it: {}.", one_line(why));
     }
-    let _ = writeln!(text, "  url: {}", quoted(&format!("${{GATE_TARGET:-{url}}}")));
+    // A default ends at its first brace.
+    let target = if url.contains(['{', '}']) { literal(url) } else { quoted(&format!("${{GATE_TARGET:-{url}}}")) };
+    let _ = writeln!(text, "  url: {target}");
     let _ = writeln!(text, "  api: {}", endpoint.api.name());
     match &endpoint.model {
         Some(model) => {
-            let _ = writeln!(text, "  model: {}", quoted(model));
+            let _ = writeln!(text, "  model: {}", literal(model));
         }
         None => text.push_str("  # model: NAME                   # which model is asked for\n"),
     }
@@ -180,12 +182,19 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{}%", (share * 1e6).round() / 1e4)
 }
 
-/// A text from outside as YAML takes it.
+/// A text from outside as a spec takes it: quoted, and with no variable read in it. A server that calls its model by the
+/// name of a variable must not be sent what is in that.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    quoted(&text.replace("${", "$${"))
+}
+
+/// A text as YAML takes it.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", one_line(text).replace('\'', "''"))
 }
 
 /// A text from outside without what would end its line.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars().filter(|symbol| !symbol.is_control()).collect()
+    text.chars().filter(|symbol| !symbol.is_control() && !['\u{2028}', '\u{2029}'].contains(symbol)).collect()
 }

@@ -15,6 +15,6 @@ pub use answers::{Answers, Forge, Prices, Sla};
 pub use ci::{CI_GITHUB, CI_GITLAB, github, gitlab};
 pub use dataset::{DatasetError, fitted};
 pub use endpoint::{Endpoint, Engine, engine_of, models_in};
-pub use gate::{nightly, pull_request};
+pub use gate::{literal, nightly, pull_request};
 pub use page::{Detects, page};
 pub use workload::{Kind, Lengths, Workload};

@@ -49,9 +49,7 @@ mod tests {
                     endpoint: Endpoint {
                         url,
                         api,
-                        model: model
-                            .filter(|model| !model.trim().is_empty() && !model.contains("${"))
-                            .or_else(|| Some("m".to_owned())),
+                        model: model.filter(|model| !model.trim().is_empty()).or_else(|| Some("m".to_owned())),
                         key,
                         engine: name.clone().map(|name| Engine {
                             name: name.clone(),
@@ -117,7 +115,7 @@ mod tests {
                 endpoint: Endpoint {
                     url: Some("http://127.0.0.1:8000/v1".to_owned()),
                     api: Api::OpenaiChat,
-                    model: Some("it's a \"model\": #1".to_owned()),
+                    model: Some("it's a \"model\": #1 ${HOME} $${A}".to_owned()),
                     key: None,
                     engine: None,
                     streams: Some(true),
@@ -132,7 +130,7 @@ mod tests {
             };
             let text = pull_request(&answers);
             let spec = gate_spec::resolve("g.yaml", &text, &BTreeMap::new(), &[]).unwrap().spec;
-            assert_eq!(spec.target.model.as_deref(), Some("it's a \"model\": #1"));
+            assert_eq!(spec.target.model.as_deref(), Some("it's a \"model\": #1 ${HOME} $${A}"));
             assert_eq!(spec.load.pace.rate(), Some(answers.sla.rps));
             assert_eq!(spec.slo.ttft, Some(answers.sla.ttft));
             let limit =

@@ -54,14 +54,17 @@ pub(super) fn endpoint(url: &str, arguments: &Init, console: &Console) -> Result
         }
         Some(sample) if sample.outcome == Outcome::NotStreamed => found.streams = Some(false),
         Some(sample) => {
-            let said = sample.error.map(|message| format!(": {message}")).unwrap_or_default();
+            // What a server says is for the terminal, not for files that are kept.
+            if let Some(said) = &sample.error {
+                console.people(&format!("it said: {}\n", gate_report::escape::terminal(said)));
+            }
             let remedy = match sample.status {
                 Some(401 | 403) => "; name the variable that has its key with --key-env",
                 Some(404) => "; check the URL, --model and --api",
                 _ => "",
             };
             let status = sample.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
-            found.unknown = Some(format!("a first request ended as {}{status}{said}{remedy}", sample.outcome.name()));
+            found.unknown = Some(format!("a first request ended as {}{status}{remedy}", sample.outcome.name()));
         }
         None => found.unknown = Some("a first request had no end".to_owned()),
     }
@@ -87,14 +90,13 @@ fn tell(found: &Endpoint, console: &Console) {
 
 /// A spec of one short request, by which the endpoint is asked.
 fn question(url: &str, arguments: &Init, model: Option<&str>, key: Option<&str>) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace(['\n', '\r'], " ").replace('\'', "''"));
-    let model = model.map(|model| format!(", model: {}", quoted(model))).unwrap_or_default();
+    let model = model.map(|model| format!(", model: {}", gate_init::literal(model))).unwrap_or_default();
     let key = key.map(|key| format!(", key: '${{{key}}}'")).unwrap_or_default();
     format!(
         "version: 1\nname: endpoint\ntarget: {{url: {}, api: {}{model}{key}}}\nload: {{rps: 1, iterations: 1, warmup: 0}}\n\
          prompts: {{input_tokens: 20, output_tokens: 16}}\n\
          timeouts: {{connect: 3s, first_token: 20s, stall: 10s, total: 30s}}\nrequire: [errors.rate < 99%]\n",
-        quoted(url),
+        gate_init::literal(url),
         arguments.api.name(),
     )
 }

@@ -37,6 +37,8 @@ mod harness;
 #[cfg(test)]
 mod hook;
 #[cfg(test)]
+mod imports;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod interrupts;

@@ -1,15 +1,20 @@
 //! Other tools' result files become runs, which are then judged like any other.
 //!
-//! This version reads the neutral `samples` format: JSON Lines, one object per measured request in send order. Other
-//! tools' own formats come later, and asking for one says so.
+//! `samples` is the neutral format: JSON Lines, one object per measured request in send order. Of other tools the files are
+//! read that have each request: a file with percentiles alone says too little to be judged. Those that are not read yet say
+//! so.
 
 mod arms;
+mod k6;
 mod row;
 mod samples;
+mod seen;
+mod vegeta;
+mod vllm;
 
 use std::str::FromStr;
 
-use gate_model::{AssembleError, GateSpec, Run};
+use gate_model::{AssembleError, GateSpec, Pattern, Run};
 
 pub use arms::{Spot, as_baseline, with_reference};
 
@@ -18,20 +23,55 @@ pub use arms::{Spot, as_baseline, with_reference};
 pub enum Format {
     /// The neutral format: JSON Lines, one object per request.
     Samples,
+    /// vLLM's `bench serve --save-result --save-detailed`.
+    Vllm,
+    /// `k6 run --out json=FILE`.
+    K6,
+    /// `vegeta encode -to json`.
+    Vegeta,
 }
 
 /// Formats of the product that a later version will read.
-const NOT_YET: [&str; 9] =
-    ["guidellm", "aiperf", "genai-perf", "vllm", "llmperf", "inference-perf", "k6", "locust", "vegeta"];
+const NOT_YET: [&str; 6] = ["guidellm", "aiperf", "genai-perf", "llmperf", "inference-perf", "locust"];
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Samples, Self::Vllm, Self::K6, Self::Vegeta];
+
+    /// The name that is typed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Vllm => "vllm",
+            Self::K6 => "k6",
+            Self::Vegeta => "vegeta",
+        }
+    }
+
+    /// The format that a text seems to be of, by the names in its first lines.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let start: String = text.chars().take(4_096).collect();
+        let has = |names: &[&str]| names.iter().all(|name| start.contains(&format!("\"{name}\"")));
+        match () {
+            () if has(&["send_s", "status"]) => Some(Self::Samples),
+            () if has(&["type", "metric", "data"]) || k6::is_summary(&start) => Some(Self::K6),
+            () if has(&["code", "timestamp", "latency"]) => Some(Self::Vegeta),
+            () if has(&["request_throughput"]) || has(&["mean_ttft_ms"]) || has(&["input_lens"]) => Some(Self::Vllm),
+            () => None,
+        }
+    }
+}
 
 /// Why a name is not a format that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// A format of the product that this version does not read.
-    #[error("the format `{0}` is not yet supported: convert the file to `samples`, the one format this version reads")]
+    #[error("the format `{name}` is not yet supported: convert the file to `samples`, or use one of {}", names(), name = .0)]
     NotYet(String),
     /// No such format.
-    #[error("unknown format `{name}`: this version reads `samples`; not yet supported are {}", .not_yet.join(", "))]
+    #[error("unknown format `{name}`: this version reads {}; not yet supported are {}", names(), .not_yet.join(", "))]
     Unknown {
         /// The name as written.
         name: String,
@@ -40,14 +80,23 @@ pub enum FormatError {
     },
 }
 
+fn names() -> String {
+    Format::ALL.map(|format| format!("`{}`", format.name())).join(", ")
+}
+
+/// A text from outside as a message shows it.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(60).map(|symbol| if symbol.is_control() { ' ' } else { symbol }).collect()
+}
+
 impl FromStr for Format {
     type Err = FormatError;
 
     fn from_str(text: &str) -> Result<Self, FormatError> {
-        match text {
-            "samples" => Ok(Self::Samples),
-            later if NOT_YET.contains(&later) => Err(FormatError::NotYet(later.to_owned())),
-            unknown => Err(FormatError::Unknown { name: unknown.to_owned(), not_yet: &NOT_YET }),
+        match Self::ALL.into_iter().find(|format| format.name() == text) {
+            Some(format) => Ok(format),
+            None if NOT_YET.contains(&text) => Err(FormatError::NotYet(text.to_owned())),
+            None => Err(FormatError::Unknown { name: text.to_owned(), not_yet: &NOT_YET }),
         }
     }
 }
@@ -73,6 +122,47 @@ pub enum ImportError {
     /// No row at all.
     #[error("the file holds no request: a `samples` file has one JSON object a line, one for each request")]
     Empty,
+    /// A tool's file without a request.
+    #[error("the file holds no request")]
+    NoRequest,
+    /// A tool's file that is no JSON.
+    #[error("it is not the JSON that this tool writes: {what}")]
+    NotJson {
+        /// What is wrong.
+        what: String,
+    },
+    /// A field of a tool's file.
+    #[error("`{field}`: {what}")]
+    Field {
+        /// The field.
+        field: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A line of a tool's file.
+    #[error("line {line} is none that this tool writes: {what}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A request of a tool's file.
+    #[error("request {request}: {what}")]
+    Request {
+        /// Its place in the file, from 1.
+        request: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file that seems to be another tool's.
+    #[error("{error}; it looks like `--from {}`", .seems.name())]
+    Other {
+        /// What is wrong with it in the format that was named.
+        error: Box<ImportError>,
+        /// What it seems to be.
+        seems: Format,
+    },
     /// A line that is not a JSON object.
     #[error("line {line} is not a JSON object: {message}")]
     NotAnObject {
@@ -245,16 +335,30 @@ fn known(names: &[String]) -> String {
 /// # Errors
 /// [`ImportError`], with the line and the field.
 pub fn import(format: Format, import: Import<'_>) -> Result<Run, ImportError> {
-    match format {
-        Format::Samples => samples::import(import),
-    }
+    let text = import.text;
+    let rows = match format {
+        Format::Samples => samples::read(text, &import.spec),
+        Format::Vllm => {
+            vllm::read(text, is_steady(&import.spec)).and_then(|seen| samples::placed(seen::rows(seen)?, &import.spec))
+        }
+        Format::K6 => k6::read(text).and_then(|seen| samples::placed(seen::rows(seen)?, &import.spec)),
+        Format::Vegeta => vegeta::read(text).and_then(|seen| samples::placed(seen::rows(seen)?, &import.spec)),
+    };
+    rows.and_then(|rows| samples::run_of(rows, format.name(), import)).map_err(|error| match Format::of(text) {
+        Some(seems) if seems != format => ImportError::Other { error: Box::new(error), seems },
+        _ => error,
+    })
+}
+
+/// Whether no scenario's load has a shape.
+fn is_steady(spec: &GateSpec) -> bool {
+    spec.sections().into_iter().flatten().all(|scenario| spec.load_of(scenario).pattern == Pattern::Steady)
 }
 
 /// Whether a file holds rows of a reference, so that it can be judged by checks relative to one. Nothing else of it is
 /// checked.
 #[must_use]
 pub fn has_reference(format: Format, text: &str) -> bool {
-    match format {
-        Format::Samples => samples::has_reference(text),
-    }
+    // Other tools measure one endpoint at a time.
+    format == Format::Samples && samples::has_reference(text)
 }

@@ -12,17 +12,16 @@ use crate::row::Row;
 use crate::{Import, ImportError};
 
 /// A row with its line in the file, from 1.
-struct Placed {
+pub(crate) struct Placed {
     line: usize,
     /// Of the spec's.
     scenario: u16,
     row: Row,
 }
 
-/// Reads `samples` lines as a run; blank lines are skipped.
-pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
-    let Import { mut spec, text, gate, run_id, started } = import;
-    let mut rows = read(text, &spec)?;
+/// Rows as a run.
+pub(crate) fn run_of(mut rows: Vec<Placed>, format: &str, import: Import<'_>) -> Result<Run, ImportError> {
+    let Import { mut spec, gate, run_id, started, .. } = import;
     let first = rows.first().ok_or(ImportError::Empty)?.line;
     if rows.iter().all(|placed| placed.row.arm == Arm::Reference) {
         return Err(ImportError::NoTarget { line: first });
@@ -50,7 +49,7 @@ pub(crate) fn import(import: Import<'_>) -> Result<Run, ImportError> {
             ..RunEnd::new(EndReason::Completed, plan.whole, at)
         };
         let header = RunHeader {
-            imported_from: Some("samples".to_owned()),
+            imported_from: Some(format.to_owned()),
             // The spec says what is required, not what was measured.
             simulated: false,
             ..RunHeader::new(spec.clone(), &plan, gate, run_id, started)
@@ -91,8 +90,16 @@ fn section(plan: Plan, scenarios: &[u16], rows: &[Placed], first: u32) -> (Plan,
     (Plan { first, whole, requests, ..plan }, samples)
 }
 
-/// The rows, each arm's in send order; where scenarios run in turn, each scenario's.
-fn read(text: &str, spec: &GateSpec) -> Result<Vec<Placed>, ImportError> {
+/// Rows that a tool's file has, none of which names a scenario.
+pub(crate) fn placed(rows: Vec<(usize, Row)>, spec: &GateSpec) -> Result<Vec<Placed>, ImportError> {
+    let names = spec.scenario_names();
+    let place = |(line, row): (usize, Row)| Ok(Placed { line, scenario: scenario(line, &row, &names)?, row });
+    rows.into_iter().map(place).collect()
+}
+
+/// The rows of `samples` lines, each arm's in send order; where scenarios run in turn, each scenario's. Blank lines are
+/// skipped.
+pub(crate) fn read(text: &str, spec: &GateSpec) -> Result<Vec<Placed>, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let names = spec.scenario_names();
     let mut rows = Vec::new();

@@ -377,8 +377,7 @@ mod tests {
     #[test]
     fn a_format_that_is_not_there_yet_says_so() {
         assert_eq!("samples".parse(), Ok(Format::Samples));
-        for name in ["guidellm", "aiperf", "genai-perf", "vllm", "llmperf", "inference-perf", "k6", "locust", "vegeta"]
-        {
+        for name in ["guidellm", "aiperf", "genai-perf", "llmperf", "inference-perf", "locust"] {
             let error = name.parse::<Format>().unwrap_err();
             assert_eq!(error, FormatError::NotYet(name.to_owned()));
             assert!(error.to_string().contains("not yet supported"));

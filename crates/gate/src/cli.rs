@@ -335,7 +335,7 @@ pub(crate) struct Judge {
     pub(crate) spec: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) overlays: Overlays,
-    /// The format of RUN, and of the files of --reference and --baseline, when they are no journals: `samples`.
+    /// The format of RUN, and of the files of --reference and --baseline, when they are no journals: `samples`, `vllm`, `k6` or `vegeta`.
     #[arg(long, value_name = "FORMAT", requires = "spec")]
     pub(crate) from: Option<String>,
     /// Another run to compare with request by request, as if it had been sent beside this one.

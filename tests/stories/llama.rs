@@ -2,22 +2,37 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use gate_model::{Outcome, Sample, Series, TokenSource};
 use serde_json::Value;
 
 use crate::harness::{Ended, Place, get, root};
 
-/// The server's address for this test alone, or `None` with a word about it.
-fn server() -> Option<(SocketAddr, MutexGuard<'static, ()>)> {
-    static ALONE: Mutex<()> = Mutex::new(());
+/// What is looked at, on this server.
+type Story = fn(SocketAddr);
+
+/// One after another, since each has the server for itself: as tests of their own they would wait for each other, and keep
+/// other stories from running meanwhile.
+#[test]
+fn a_real_server_agrees() {
     let Ok(url) = std::env::var("GATE_LLAMA_URL") else {
         println!("skipped: GATE_LLAMA_URL is not set (`cargo xtask engine llama` starts a server)");
-        return None;
+        return;
     };
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    Some((url.trim_start_matches("http://").parse().unwrap(), alone))
+    let server: SocketAddr = url.trim_start_matches("http://").parse().unwrap();
+    let stories: [(&str, Story); 4] = [
+        ("the shipped gate passes", the_shipped_gate_passes),
+        ("timings agree with the server's own", timings_agree_with_the_servers_own),
+        ("tokens equal the server's own counts", tokens_equal_the_servers_own_counts_in_each_of_its_dialects),
+        ("init makes a gate that runs as it is", init_makes_a_gate_of_it_that_runs_as_it_is),
+    ];
+    for (name, story) in stories {
+        let begun = Instant::now();
+        story(server);
+        println!("{name}: ok in {:.1} s", begun.elapsed().as_secs_f64());
+    }
 }
 
 /// A proxy that passes every byte on at once and keeps what the server said, one text a connection.
@@ -64,9 +79,7 @@ fn timings(said: &[String]) -> Vec<Value> {
     events.filter_map(|event| event.get("timings").cloned()).collect()
 }
 
-#[test]
-fn the_shipped_gate_passes() {
-    let Some((address, _alone)) = server() else { return };
+fn the_shipped_gate_passes(address: SocketAddr) {
     let place = Place::new();
     let spec = root().join("gates/servers/llama.yaml").display().to_string();
     let mut command = place.command(&["check", &spec]);
@@ -75,9 +88,7 @@ fn the_shipped_gate_passes() {
     assert!(!ended.stderr.contains("SIMULATED"), "{}", ended.stderr);
 }
 
-#[test]
-fn timings_agree_with_the_servers_own() {
-    let Some((server, _alone)) = server() else { return };
+fn timings_agree_with_the_servers_own(server: SocketAddr) {
     let (address, said) = recording(server);
     let place = Place::new();
     place.write(
@@ -126,9 +137,7 @@ fn predicted(server: SocketAddr) -> u64 {
     line.unwrap_or_else(|| panic!("no count in:\n{metrics}")).trim().parse::<f64>().unwrap() as u64
 }
 
-#[test]
-fn tokens_equal_the_servers_own_counts_in_each_of_its_dialects() {
-    let Some((server, _alone)) = server() else { return };
+fn tokens_equal_the_servers_own_counts_in_each_of_its_dialects(server: SocketAddr) {
     let spec = root().join("gates/servers/llama.yaml").display().to_string();
     for api in ["openai-chat", "openai-completions", "anthropic", "openai-responses", "llamacpp"] {
         let place = Place::new();
@@ -152,9 +161,7 @@ fn tokens_equal_the_servers_own_counts_in_each_of_its_dialects() {
     }
 }
 
-#[test]
-fn init_makes_a_gate_of_it_that_runs_as_it_is() {
-    let Some((server, _alone)) = server() else { return };
+fn init_makes_a_gate_of_it_that_runs_as_it_is(server: SocketAddr) {
     let place = Place::new();
     let url = format!("http://{server}/v1");
     let ended = place.gate(&[
@@ -168,7 +175,7 @@ fn init_makes_a_gate_of_it_that_runs_as_it_is() {
         "--tpot-p95",
         "20s",
         "--rps",
-        "0.5",
+        "2",
     ]);
     ended.expect_code(0).says("found: llama.cpp").says("streams, says its tokens");
     // Shorter than people ask for, so that a small machine is done in a minute; nothing else is changed.

@@ -1,6 +1,6 @@
 //! `gate judge --from`: another tool's file, judged by numbers that can be worked out by hand.
 
-use gate_model::CheckOutcome;
+use gate_model::{CheckOutcome, Finding};
 use serde_json::json;
 
 use crate::harness::Place;
@@ -33,6 +33,9 @@ fn a_result_of_vllm_is_judged_request_by_request() {
     assert_eq!((millis(tpot), &tpot.outcome), (20.0, &CheckOutcome::Met));
     assert_eq!(errors.outcome, CheckOutcome::Met);
     assert!(!verdict.simulated && verdict.run.imported_from.as_deref() == Some("vllm"));
+    // What the spec would send says nothing of what the tool sent.
+    let is_of_load = |finding: &Finding| matches!(finding, Finding::UniformPrompts { .. } | Finding::ClosedLoop);
+    assert!(!verdict.findings.iter().any(is_of_load), "{:?}", verdict.findings);
 }
 
 #[test]

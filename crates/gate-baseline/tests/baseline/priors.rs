@@ -2,8 +2,8 @@
 
 use gate_baseline::{BaselineError, as_given, confirm, note_differences, read_file, unjudged, with_tokens};
 use gate_model::{
-    Baseline, BaselineFrom, BaselineUse, Difference, EndReason, Endpoint, Host, HttpVersion, JournalLine, NoBaseline,
-    PassedOver, Prior, Reached, Run,
+    Baseline, BaselineFrom, BaselineUse, Difference, EndReason, Endpoint, EngineParams, Host, HttpVersion, JournalLine,
+    Latency, Nanos, NoBaseline, PassedOver, Prior, Reached, Run,
 };
 
 use crate::support::{at, keep, kept, kept_few, run_of, spec, the_key};
@@ -108,6 +108,25 @@ fn a_run_is_given_once() {
     assert_eq!(given(many(20)).unwrap().baselines.len(), 20);
     let error = given(many(21)).unwrap_err().to_string();
     assert!(error.contains("21 files") && error.contains("at most 20"), "{error}");
+}
+
+#[test]
+fn what_the_spec_asks_of_its_target_beside_the_key_is_noted() {
+    let engine = |millis: i64| {
+        let tpot = Latency::constant(Nanos::from_millis(millis));
+        Endpoint::Sim(Box::new(EngineParams { tpot, ..EngineParams::default() }))
+    };
+    let mut before = run_of(&spec(), "b", &at(2), None);
+    before.header.spec.target.endpoint = engine(8);
+    let mut run = run_of(&spec(), "now", &at(9), None);
+    run.header.spec.target.endpoint = engine(22);
+    run.header.spec.target.extra_body.insert("temperature".to_owned(), 0.into());
+    let mut prior = prior_of(vec![keep(&before)]);
+    note_differences(&mut prior, &run);
+    let differences = &prior.chosen.as_ref().unwrap().differences;
+    let paths: Vec<&str> = differences.iter().map(|it| it.what.as_str()).collect();
+    assert_eq!(paths, ["target.extra_body.temperature", "target.sim.tpot"]);
+    assert!(differences[1].baseline != differences[1].run && differences[0].baseline.is_empty());
 }
 
 #[test]

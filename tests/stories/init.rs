@@ -138,7 +138,7 @@ fn a_sample_of_traffic_gives_its_lengths() {
     let gate = place.read("gates/chat.yaml");
     // 101 … 140: mean 120.5, standard deviation √(40 × 41 ÷ 12) = 11.7.
     assert!(gate.contains("fitted to 40 rows of traffic.jsonl"), "{gate}");
-    assert!(gate.contains("input_tokens: {mean: 121, stddev: 12, min: 101, max: 140}"), "{gate}");
+    assert!(gate.contains("input_tokens: {mean: 121, stddev: 12, min: 101, max: 140, shape: lognormal}"), "{gate}");
     place.gate(&["check", "gates/chat.yaml", "--set", "load.rps=20", "--set", "target.sim.tpot=1ms"]).expect_code(0);
 }
 
@@ -168,6 +168,8 @@ fn nothing_is_lost_and_nothing_is_waited_for() {
         (&["--target", "sim", "--workload", "poetry"], "chat, code, rag, batch"),
         (&["--target", "sim", "--api", "triton"], "written by hand"),
         (&["--target", "sim", "--errors", "100%"], "--errors"),
+        (&["--target", "sim", "--errors", "0.00000001%"], "--errors"),
+        (&["--target", "sim", "--rps", "300"], "--rps 300"),
     ] {
         init(&place, words).expect_code(2).says(said);
     }
@@ -175,4 +177,9 @@ fn nothing_is_lost_and_nothing_is_waited_for() {
     let ended = init(&place, &["--target", "sim", "--key-env", "sk-do-not-show"]);
     ended.expect_code(2).says("no name of a variable");
     assert!(!ended.stderr.contains("do-not-show") && !ended.stdout.contains("do-not-show"));
+    for url in ["http://127.0.0.1:9/v1?api_key=do-not-show", "http://me:do-not-show@127.0.0.1:9/v1"] {
+        let ended = init(&place, &["--target", url, "--name", "keyed"]);
+        ended.expect_code(2).says("--key-env");
+        assert!(!ended.stderr.contains("do-not-show") && !ended.stdout.contains("do-not-show"), "{}", ended.stderr);
+    }
 }

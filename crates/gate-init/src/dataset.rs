@@ -41,7 +41,7 @@ pub enum DatasetError {
 ///
 /// A row is one request or conversation. Its tokens are what `input_tokens`, `prompt_tokens` and `output_tokens`,
 /// `completion_tokens` say, at the top or in `usage`; else its texts are counted by `count`: `prompt` and `response`
-/// (`completion`, `output`, `answer`), or `messages` and `conversations`, whose last turn of the assistant is the answer.
+/// (`completion`, `output`, `answer`), or `messages` and `conversations`, of which a turn's mean counts.
 ///
 /// # Errors
 /// [`DatasetError`], each with the line it is about.
@@ -100,7 +100,8 @@ fn read(row: &Value, count: &impl Fn(&str) -> u32) -> Option<Row> {
     Some(Row { input, output, turns: spoken.map_or(1, |spoken| spoken.turns).max(1) })
 }
 
-/// What is said before the last answer is the prompt; each time that a person speaks is a turn.
+/// Each time that a person speaks is a turn; what a turn adds is its prompt, since the history is sent along anyway. Prompts
+/// and answers are the means of a conversation's turns.
 fn conversation(talk: &[Value], count: &impl Fn(&str) -> u32) -> Row {
     let field = |one: &Value, names: [&str; 2]| {
         names.iter().find_map(|name| one.get(*name)?.as_str()).unwrap_or_default().to_owned()
@@ -108,11 +109,15 @@ fn conversation(talk: &[Value], count: &impl Fn(&str) -> u32) -> Row {
     let said: Vec<(String, String)> =
         talk.iter().map(|one| (field(one, ["role", "from"]), field(one, ["content", "value"]))).collect();
     let is_answer = |who: &str| ["assistant", "gpt", "model", "chatgpt"].contains(&who);
-    let last = said.last().filter(|(who, _)| is_answer(who));
-    let before = said.iter().take(said.len() - usize::from(last.is_some()));
-    let input = before.map(|(_, text)| count(text)).fold(0, u32::saturating_add);
-    let turns = said.iter().filter(|(who, _)| ["user", "human"].contains(&who.as_str())).count();
-    Row { input, output: last.map(|(_, text)| count(text)), turns: u32::try_from(turns).unwrap_or(u32::MAX) }
+    let (answers, asked): (Vec<_>, Vec<_>) = said.iter().partition(|(who, _)| is_answer(who));
+    let turns = asked.iter().filter(|(who, _)| ["user", "human"].contains(&who.as_str())).count();
+    let mean = |texts: &[&(String, String)], over: usize| {
+        let all: u64 = texts.iter().map(|(_, text)| u64::from(count(text))).sum();
+        let over = u64::try_from(over).unwrap_or(u64::MAX).max(1);
+        u32::try_from((all + over / 2) / over).unwrap_or(u32::MAX)
+    };
+    let output = (!answers.is_empty()).then(|| mean(&answers, answers.len()));
+    Row { input: mean(&asked, turns), output, turns: u32::try_from(turns).unwrap_or(u32::MAX) }
 }
 
 #[cfg(test)]
@@ -136,8 +141,8 @@ mod tests {
             (
                 r#"{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a b"},
                  {"role": "assistant", "content": "c"}, {"role": "user", "content": "d"}, {"role": "assistant", "content": "e f g"}]}"#,
-                5,
-                3,
+                2,
+                2,
                 2,
             ),
             (r#"{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b c"}]}"#, 1, 2, 1),

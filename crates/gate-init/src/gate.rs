@@ -137,9 +137,11 @@ fn prompts(workload: &Workload) -> String {
         Some((name, rows)) => format!("fitted to {rows} rows of {}", one_line(name)),
         None => format!("as {} often has; `gate init --from-dataset` fits your own", workload.kind),
     };
+    // Real lengths are skewed: cut at its bounds, a normal distribution of such a deviation has another mean.
+    let shape = if workload.fitted.is_some() { ", shape: lognormal" } else { "" };
     let lengths = |of: &Lengths| match of.stddev {
         0 => of.mean.to_string(),
-        stddev => format!("{{mean: {}, stddev: {stddev}, min: {}, max: {}}}", of.mean, of.min, of.max),
+        stddev => format!("{{mean: {}, stddev: {stddev}, min: {}, max: {}{shape}}}", of.mean, of.min, of.max),
     };
     let mut text = format!(
         "prompts:                          # {from}\n  input_tokens: {}\n  output_tokens: {}\n",

@@ -120,13 +120,13 @@ fn costs(answers: &Answers, detects: &Detects) -> String {
     let _ = write!(
         text,
         "\n\nThe service itself, at {a_second} requests a second: `gate capacity tokens {load}` says which of a provider's limits binds, and \
-         `gate capacity host {load} --input-price … --output-price …` from how many tokens a day provisioned throughput or machines of one's own pay.\n\n"
+         `gate capacity host {load} --input-price … --output-price … --gpu-price …` from how many tokens a day provisioned throughput or machines of one's own pay.\n\n"
     );
     text
 }
 
 fn beside(answers: &Answers) -> String {
-    let mut text = "## Which tool beside it\n\n- **A full benchmark** of an engine, over many rates and lengths: GuideLLM, AIPerf or vLLM's `bench serve`. `gate judge --from samples` judges what they measured, once it is in that format.\n- **A vendor's reference numbers**: the engine's own benchmark, with the engine's own settings; a gate compares with yourself.\n- **Plain HTTP saturation**, as of a proxy or a health route: k6, Locust or Vegeta. They see one call where a person sees a stream.\n".to_owned();
+    let mut text = "## Which tool beside it\n\n- **A full benchmark** of an engine, over many rates and lengths: GuideLLM, AIPerf or vLLM's `bench serve`. `gate judge --from` judges vLLM's file, and others' once they are `samples`.\n- **A vendor's reference numbers**: the engine's own benchmark, with the engine's own settings; a gate compares with yourself.\n- **Plain HTTP saturation**, as of a proxy or a health route: k6, Locust or Vegeta. They see one call where a person sees a stream.\n".to_owned();
     if answers.workload.kind == Kind::Batch {
         text.push_str(
             "- **Throughput of offline batches**: the engine's own offline benchmark; a gate sends over HTTP.\n",

@@ -36,8 +36,11 @@ pub(crate) fn init(arguments: &Init, console: &Console) -> Result<ExitCode, Fail
         }
         return Ok(ExitCode::Passed);
     }
-    let there: Vec<String> =
-        files.iter().filter(|(path, _)| path.exists()).map(|(path, _)| path.display().to_string()).collect();
+    let there: Vec<String> = files
+        .iter()
+        .filter(|(path, _)| path.symlink_metadata().is_ok())
+        .map(|(path, _)| path.display().to_string())
+        .collect();
     if !there.is_empty() && !arguments.force {
         return Err(Failure::usage(format!("there already: {}; nothing was written", there.join(", ")))
             .hint("--force replaces them, --name makes another gate, --dry-run prints"));

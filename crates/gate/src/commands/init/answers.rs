@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Read};
 use std::str::FromStr;
 
 use gate_init::{Answers, Endpoint, Forge, Kind, Prices, Sla, Workload};
-use gate_model::{Nanos, PerSecond, Quantity};
+use gate_model::{Api, Nanos, PerSecond, Quantity};
 
 use super::{found_forge, probe};
 use crate::cli::{Init, WhichForge, time_of};
@@ -29,7 +29,10 @@ pub(super) fn given(arguments: &Init, console: &Console) -> Result<Answers, Fail
     };
     let endpoint = match target.as_str() {
         "sim" => built_in(),
-        url => probe::endpoint(url, arguments, console)?,
+        url => {
+            without_secrets(url)?;
+            probe::endpoint(url, arguments, console)?
+        }
     };
     let kind = match arguments.workload {
         Some(kind) => kind,
@@ -44,6 +47,7 @@ pub(super) fn given(arguments: &Init, console: &Console) -> Result<Answers, Fail
         }
         None => Workload::usual(kind),
     };
+    fits(&workload, endpoint.api)?;
     let usual = Sla::usual(kind);
     let time = |given: Option<Nanos>, question: &str, usual: Nanos| match given {
         Some(time) => Ok(time),
@@ -82,21 +86,49 @@ fn is_variable(text: &str) -> bool {
         && text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || symbol == '_')
 }
 
-/// What no gate can be made of.
-fn sound(sla: &Sla) -> Result<(), Failure> {
-    if !(0.01..=10_000.0).contains(&sla.rps.0) {
-        return Err(Failure::usage(format!("--rps {}: a gate sends from 0.01 to 10,000 requests a second", sla.rps.0)));
+/// A URL is written into files and shown: it is no place for a key.
+fn without_secrets(url: &str) -> Result<(), Failure> {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
+    match url.contains(['?', '#']) || host.contains('@') {
+        true => Err(Failure::usage("--target: a user or a query in a URL may be a secret, and it would be written into files")
+            .hint("name the variable that has the key with --key-env; other headers and paths are written by hand (docs/spec.md)")),
+        false => Ok(()),
     }
-    match sla.errors > 0.0 && sla.errors < 1.0 {
+}
+
+/// The longest prompt or answer that is planned.
+const LONGEST_TEXT: u32 = 1_000_000;
+
+/// What of a sample no gate can be made of.
+fn fits(workload: &Workload, api: Api) -> Result<(), Failure> {
+    if workload.turns.1 > 1 && api != Api::OpenaiChat {
+        return Err(Failure::usage(
+            "--from-dataset: its rows are conversations, and --api has to be openai-chat for these",
+        )
+        .hint("give rows of one turn: `prompt` and `response`, or `input_tokens` and `output_tokens`"));
+    }
+    match workload.input.max.max(workload.output.max) > LONGEST_TEXT {
+        true => Err(Failure::usage("--from-dataset: a row has more than 1,000,000 tokens").hint("leave such rows out")),
+        false => Ok(()),
+    }
+}
+
+/// What no gate can be made of: the soak of an hour has at most a million requests, and fewer than these show no knee.
+fn sound(sla: &Sla) -> Result<(), Failure> {
+    if !(0.05..=250.0).contains(&sla.rps.0) {
+        return Err(Failure::usage(format!("--rps {}: from 0.05 to 250 requests a second are taken here", sla.rps.0))
+            .hint("write other rates into the gates by hand"));
+    }
+    match sla.errors >= 0.0001 && sla.errors < 1.0 {
         true => Ok(()),
-        false => Err(Failure::usage("--errors: some requests may fail, and not all: above 0 and below 100 %")),
+        false => Err(Failure::usage("--errors: some requests may fail, and not all: from 0.01 % to below 100 %")),
     }
 }
 
 fn built_in() -> Endpoint {
     Endpoint {
         url: None,
-        api: gate_model::Api::OpenaiChat,
+        api: Api::OpenaiChat,
         model: None,
         key: None,
         engine: None,
